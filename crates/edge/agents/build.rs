@@ -15,7 +15,7 @@ const MACHINES: [&str; 2] = ["x86_64", "aarch64"];
 /// What is read and written at once where an agent is sent to, in bytes: it is sent in whole blocks.
 const BLOCK_BYTES: usize = 64 << 10;
 /// What the agent is made of, from the workspace's root.
-const SOURCES: [&str; 13] = [
+const SOURCES: [&str; 14] = [
     "Cargo.toml",
     "Cargo.lock",
     "crates/edge/agent",
@@ -23,6 +23,7 @@ const SOURCES: [&str; 13] = [
     "crates/edge/desktop-session",
     "crates/edge/engine",
     "crates/edge/host",
+    "crates/edge/mark",
     "crates/edge/workloads",
     "crates/pure/desktops",
     "crates/pure/recipe",

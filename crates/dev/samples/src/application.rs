@@ -72,6 +72,7 @@ pub fn record(side: &str, neighbours: u32, repetition: u32, rate: f64) -> Applic
         system_percent: 10.0,
         steal_percent: 0.0,
         others_percent: None,
+        runnable: None,
         processors: 2,
         each_percent: Vec::new(),
     };

@@ -89,6 +89,7 @@ fn host(cpu_percent: f64) -> HostUse {
         system_percent: cpu_percent * 0.4,
         steal_percent: 0.0,
         others_percent: None,
+        runnable: None,
         processors: 2,
         each_percent: Vec::new(),
     }

@@ -171,6 +171,7 @@ fn measured(point: PointKey, vm: bool, random: &mut Random) -> Measured {
         system_percent: cpu_percent * 0.6,
         steal_percent: 0.0,
         others_percent: None,
+        runnable: None,
         processors: 2,
         each_percent: Vec::new(),
     };

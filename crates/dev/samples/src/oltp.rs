@@ -108,6 +108,7 @@ fn host() -> HostUse {
         system_percent: 10.0,
         steal_percent: 0.0,
         others_percent: None,
+        runnable: None,
         processors: 2,
         each_percent: Vec::new(),
     }

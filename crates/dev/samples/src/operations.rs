@@ -70,6 +70,7 @@ pub fn record(
         system_percent: 10.0,
         steal_percent: 0.0,
         others_percent: None,
+        runnable: None,
         processors: 2,
         each_percent: Vec::new(),
     };

@@ -117,6 +117,7 @@ fn records(facts: &Provenance, rate: impl Fn(&SetPlan, usize, usize) -> f64) -> 
                 system_percent: 20.0,
                 steal_percent: 0.0,
                 others_percent: None,
+                runnable: None,
                 processors: 2,
                 each_percent: Vec::new(),
             };

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::sync;
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount};
@@ -29,6 +30,10 @@ pub const STAY: &str = "VIRTBENCH_STAY=1";
 /// What such a guest says on its console once it runs, and again for each line that it is sent.
 pub const HERE: &str = "virtbench-agent: here";
 
+/// How long a controller may take to close its end.
+const HANG_UP_LIMIT: Duration = Duration::from_secs(3);
+/// How often that is looked at where nobody wakes the agent.
+const HANG_UP_LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 /// How long the host's port may take to appear once its driver is loaded.
 const PORT_LIMIT: Duration = Duration::from_secs(20);
 
@@ -50,12 +55,27 @@ pub fn run_as_init() -> ! {
                 power_off();
             });
         }
-        serve(Watched { reader: port.try_clone()?, heard }, port, Accounts::Controller)?;
+        serve(Watched { reader: port.try_clone()?, heard }, port.try_clone()?, Accounts::Controller)?;
+        if is_told(WATCH) {
+            await_hang_up(&port);
+        }
         Ok(())
     }) {
         eprintln!("virtbench-agent: {error}");
     }
     power_off();
+}
+
+/// Waits until the controller has closed its end: a hypervisor may not like a guest that ends while somebody has a stream to it.
+fn await_hang_up(port: &File) {
+    let until = Instant::now() + HANG_UP_LIMIT;
+    while Instant::now() < until {
+        let mut asked = [PollFd::new(port, PollFlags::empty())];
+        match poll(&mut asked, Some(&HANG_UP_LOOK)) {
+            Ok(_) if asked[0].revents().contains(PollFlags::HUP) => return,
+            _ => {}
+        }
+    }
 }
 
 /// Whether this word was among the kernel's.

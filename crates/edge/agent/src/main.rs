@@ -1,10 +1,10 @@
 //! `virtbench-agent`: init of a guest, a child on an inherited socket (`--fd N`), the same in namespaces of its own
-//! (`--alone N NETWORK`, NETWORK an open network namespace), what watches a desktop's session (`--desktop-session DISPLAY PORT`), or on another machine (`--remote FOLDER [PROGRAM]`,
-//! or `--remote-as NAME FOLDER [PROGRAM]` where several share a folder; `--enclose-as` for an appliance there).
+//! (`--alone N NETWORK`, NETWORK an open network namespace), what watches a desktop's session (`--desktop-session DISPLAY PORT`), or on another machine (`--remote FOLDER [LOGIN [made]]`,
+//! or `--remote-as NAME FOLDER [LOGIN [made]]` where several share a folder; `--enclose-as` for an appliance there).
 
 use std::os::fd::{FromRawFd, RawFd};
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use rustix::process::{Signal, set_parent_process_death_signal};
@@ -17,14 +17,14 @@ fn main() -> ExitCode {
         virtbench_agent::run_as_init();
     }
     let fd = match arguments.as_slice() {
-        [flag, folder, program @ ..] if flag == "--remote" && program.len() < 2 => {
-            return remotely(Role::Loads, folder, None, program);
+        [flag, folder, login @ ..] if flag == "--remote" && login.len() < 3 => {
+            return remotely(Role::Loads, folder, None, login);
         }
-        [flag, name, folder, program @ ..] if flag == "--remote-as" && program.len() < 2 => {
-            return remotely(Role::Loads, folder, Some(name), program);
+        [flag, name, folder, login @ ..] if flag == "--remote-as" && login.len() < 3 => {
+            return remotely(Role::Loads, folder, Some(name), login);
         }
-        [flag, name, folder, program @ ..] if flag == "--enclose-as" && program.len() < 2 => {
-            return remotely(Role::Appliance, folder, Some(name), program);
+        [flag, name, folder, login @ ..] if flag == "--enclose-as" && login.len() < 3 => {
+            return remotely(Role::Appliance, folder, Some(name), login);
         }
         #[cfg(feature = "full")]
         [flag, display, port] if flag == "--desktop-session" => {
@@ -52,8 +52,9 @@ fn main() -> ExitCode {
     }
 }
 
-fn remotely(role: Role, folder: &str, name: Option<&str>, program: &[String]) -> ExitCode {
-    virtbench_agent::run_remotely(role, Path::new(folder), name, program.first().map(PathBuf::from))
+fn remotely(role: Role, folder: &str, name: Option<&str>, login: &[String]) -> ExitCode {
+    let (folder, is_made) = (Path::new(folder), login.get(1).is_some_and(|word| word == "made"));
+    virtbench_agent::run_remotely(role, (folder, is_made), name, login.first().map(Path::new))
 }
 
 fn failed(error: Box<dyn std::error::Error>) -> ExitCode {

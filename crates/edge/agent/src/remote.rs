@@ -3,9 +3,8 @@
 //! It ends when its controller says so or hangs up, when a signal tells it to, and when nothing was heard of the
 //! controller for [`SILENCE_LIMIT`](crate::protocol::SILENCE_LIMIT): a network that is cut tells neither side.
 
-use std::fs;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,7 +12,7 @@ use crate::enclosed::{self, Enclosure};
 use crate::heard::{Heard, Watched};
 use crate::protocol::{NOT_READY, READY};
 use crate::session::{Accounts, serve};
-use crate::work_folder::WorkFolder;
+use crate::work_folder::{WorkFolder, end_login, sweep};
 
 /// What an agent on another machine is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,14 +24,21 @@ pub enum Role {
 }
 
 /// Serves the controller at the other end of the standard streams, in a folder made in `folder`, where agents of several
-/// names have one each. `program` is this program's own file, to be removed at once; nothing where it is to stay.
+/// names have one each. `is_made` says that the login has made `folder`: it goes too, if nothing else is in it. `login` is the folder that the login made for this program, to be removed at once; nothing where there is none.
 #[must_use]
-pub fn run_remotely(role: Role, folder: &Path, name: Option<&str>, program: Option<PathBuf>) -> ExitCode {
-    if let Some(program) = program {
-        let _ = fs::remove_file(program);
+pub fn run_remotely(
+    role: Role,
+    (folder, is_made): (&Path, bool),
+    name: Option<&str>,
+    login: Option<&Path>,
+) -> ExitCode {
+    if let Some(login) = login {
+        end_login(login);
     }
+    sweep(folder);
     let mut out = io::stdout();
-    let begun = WorkFolder::make(folder, name).and_then(|folder| {
+    let begun = WorkFolder::make(folder, name).and_then(|mut folder| {
+        folder.goes_with_parent(is_made);
         let path = folder.path().to_owned();
         std::env::set_current_dir(&path)
             .map_err(|error| format!("cannot enter {}: {error}", path.display()))?;

@@ -6,17 +6,27 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, OFlags, flock};
+use virtbench_mark::{MARK_FILE, Mark, Owner, RunId, mark_folder, read_folder_mark, remove_marked_folder};
 
-/// Its name. What lies in a folder of this name was made by an agent.
+/// Its name. That proves nothing: an agent's folder is one that carries a mark.
 const NAME: &str = ".virtbench-agent";
+/// How the names of all folders begin that virtbench makes beside it.
+const OURS: &str = ".virtbench-";
+/// What its mark says that it is for.
+const PURPOSE: &str = "agent";
 /// An agent that ends may remove the folder that another one has just found.
 const ATTEMPTS: usize = 8;
 
-/// A folder that nobody else uses and that goes with this value. One that a killed agent left is emptied and used.
+/// A folder that nobody else uses and that goes with this value. One that a killed agent left is emptied and used. One that carries no mark
+/// is somebody else's: it is refused, or used if it is empty.
 #[derive(Debug)]
 pub(crate) struct WorkFolder {
     path: PathBuf,
     lock: File,
+    /// Whether it was there before, and empty: then it stays.
+    is_theirs: bool,
+    /// Whether the folder that it is in goes too, if nothing else is in it.
+    takes_parent: bool,
 }
 
 impl WorkFolder {
@@ -31,10 +41,10 @@ impl WorkFolder {
         let path = parent.canonicalize().map_err(fails)?.join(folder_name(name)?);
         let fails = |error: io::Error| format!("cannot use {}: {error}", path.display());
         for _ in 0..ATTEMPTS {
-            match DirBuilder::new().mode(0o700).create(&path) {
+            let is_new = match DirBuilder::new().mode(0o700).create(&path) {
                 Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(fails(error)),
-                _ => {}
-            }
+                made => made.is_ok(),
+            };
             let Some(lock) = open(&path).map_err(fails)? else { continue };
             if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
                 return Err(format!(
@@ -45,8 +55,20 @@ impl WorkFolder {
             if !is_same(&path, &lock) {
                 continue;
             }
-            empty(&path).map_err(fails)?;
-            return Ok(Self { path, lock });
+            let marked = |error| format!("cannot use {}: {error}", path.display());
+            // Whoever made it would hold the lock if it lived.
+            let is_ours = read_folder_mark(&path).map_err(marked)?.is_some();
+            if is_ours {
+                empty(&path).map_err(fails)?;
+            } else if fs::read_dir(&path).map_err(fails)?.next().is_some() {
+                return Err(format!(
+                    "{} is not virtbench's, as there is no {MARK_FILE} of its in it, and stays as it is: name another folder of this \
+                     machine, or call that one by another name",
+                    path.display()
+                ));
+            }
+            mark_folder(&path, &Mark::new(RunId::new_random(), PURPOSE)).map_err(marked)?;
+            return Ok(Self { path, lock, is_theirs: !is_new && !is_ours, takes_parent: false });
         }
         Err(format!("{} is made and removed by others all the time", path.display()))
     }
@@ -54,11 +76,24 @@ impl WorkFolder {
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
+
+    /// Has the folder that it is in go with it, if nothing else is there.
+    pub(crate) fn goes_with_parent(&mut self, goes: bool) {
+        self.takes_parent = goes;
+    }
 }
 
 impl Drop for WorkFolder {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.path);
+        let _ = empty(&self.path);
+        if !self.is_theirs {
+            let _ = fs::remove_dir(&self.path);
+        }
+        if self.takes_parent
+            && let Some(parent) = self.path.parent()
+        {
+            let _ = fs::remove_dir(parent);
+        }
         let _ = flock(&self.lock, FlockOperation::Unlock);
     }
 }
@@ -101,9 +136,35 @@ fn is_same(path: &Path, lock: &File) -> bool {
     there.is_some() && there == lock.metadata().map(identity).ok()
 }
 
+/// Removes what killed agents and logins have left in a folder, by its mark, however old it is. What cannot be read or removed stays.
+pub(crate) fn sweep(parent: &Path) {
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        let is_likely = entry.file_name().as_encoded_bytes().starts_with(OURS.as_bytes());
+        if is_likely && let Err(error) = remove_marked_folder(&entry.path()) {
+            eprintln!("virtbench-agent: {error}");
+        }
+    }
+}
+
+/// Removes the folder that the login made for this program, and what others have left beside it.
+pub(crate) fn end_login(login: &Path) {
+    let is_own =
+        read_folder_mark(login).is_ok_and(|mark| mark.is_some_and(|mark| mark.owner() == Owner::Own));
+    if is_own {
+        let _ = fs::remove_dir_all(login);
+    }
+    if let Some(parent) = login.parent() {
+        sweep(parent);
+    }
+}
+
+/// The mark goes last, so that what a kill leaves is still known to be ours.
 fn empty(path: &Path) -> io::Result<()> {
     for entry in fs::read_dir(path)? {
         let entry = entry?;
+        if entry.file_name() == MARK_FILE {
+            continue;
+        }
         // Of the entry itself: nothing is followed.
         if entry.file_type()?.is_dir() {
             fs::remove_dir_all(entry.path())?;
@@ -111,7 +172,10 @@ fn empty(path: &Path) -> io::Result<()> {
             fs::remove_file(entry.path())?;
         }
     }
-    Ok(())
+    match fs::remove_file(path.join(MARK_FILE)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]
@@ -133,14 +197,48 @@ mod tests {
         assert_eq!(fs::read_dir(&parent).unwrap().count(), 0);
     }
 
+    /// A mark whose maker has ended.
+    fn left_over() -> String {
+        let mark = Mark::new(RunId::new_random(), PURPOSE).to_string();
+        format!("{}1", mark)
+    }
+
     #[test]
     fn what_a_killed_agent_left_is_removed() {
         let temp = tempfile::tempdir().unwrap();
-        let left = temp.path().join(NAME);
-        fs::create_dir_all(left.join("tree")).unwrap();
-        fs::write(left.join("disk"), "x").unwrap();
+        for name in [NAME, ".virtbench-agent-vm7", ".virtbench-login-1"] {
+            let left = temp.path().join(name);
+            fs::create_dir_all(left.join("tree")).unwrap();
+            fs::write(left.join("disk"), "x").unwrap();
+            fs::write(left.join(MARK_FILE), left_over()).unwrap();
+        }
         let folder = WorkFolder::make(temp.path(), None).unwrap();
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "its mark only");
+        sweep(temp.path());
+        assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 1, "the folder in use stays");
+        drop(folder);
+        assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_users_folders_and_files_of_our_names_stay() {
+        let temp = tempfile::tempdir().unwrap();
+        let theirs = temp.path().join(NAME);
+        fs::create_dir_all(theirs.join("sub")).unwrap();
+        fs::write(theirs.join("sub/x"), "precious").unwrap();
+        fs::write(temp.path().join(".virtbench-my-notes"), "precious").unwrap();
+        fs::create_dir(temp.path().join(".virtbench-login-0")).unwrap();
+        let refused = WorkFolder::make(temp.path(), None).unwrap_err();
+        assert!(refused.contains("is not virtbench's"), "{refused}");
+        sweep(temp.path());
+        end_login(&temp.path().join(".virtbench-login-0"));
+        assert!(theirs.join("sub/x").exists() && temp.path().join(".virtbench-my-notes").exists());
+        assert!(temp.path().join(".virtbench-login-0").exists());
+        // One that is empty has nothing to lose; it is used, and stays.
+        let empty = temp.path().join(format!("{NAME}-vm1"));
+        fs::create_dir(&empty).unwrap();
+        fs::write(WorkFolder::make(temp.path(), Some("vm1")).unwrap().path().join("disk"), "x").unwrap();
+        assert_eq!(fs::read_dir(&empty).unwrap().count(), 0);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use virtbench_study::{ApplicationsError, Event, Observer, Progress};
 
 use crate::exit::{Failure, Kind};
 use crate::guests::guests_kind;
+use crate::lab_failure::lab_kind;
 use crate::say::tell;
 use crate::{interrupt, progress};
 
@@ -67,7 +68,7 @@ pub fn applications_kind(error: &ApplicationsError) -> Kind {
         ApplicationsError::Target(_) => Kind::Target,
         ApplicationsError::Environment(_) => Kind::Environment,
         ApplicationsError::Measured(_) => Kind::Measured,
-        ApplicationsError::Machine(LabError::Machine { .. }) => Kind::Guest,
+        ApplicationsError::Machine(error @ LabError::Machine { .. }) => lab_kind(error),
         ApplicationsError::Machine(_) => Kind::Environment,
         ApplicationsError::Folder(_) => Kind::Folder,
         ApplicationsError::Stopped => Kind::Interrupted,

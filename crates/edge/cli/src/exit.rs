@@ -95,6 +95,11 @@ impl Failure {
         Self { kind, error: anyhow::Error::msg(message.into()) }
     }
 
+    /// As the user reads it, with options in place of fields.
+    pub fn sentence(&self) -> String {
+        sentence(&self.error)
+    }
+
     /// Its kind.
     pub fn kind(&self) -> Kind {
         self.kind

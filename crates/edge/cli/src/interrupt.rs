@@ -22,6 +22,7 @@ pub fn install() -> Outcome {
             action();
         }
     })?;
+    virtbench_lab::stop_logins_on(&REQUESTED);
     Ok(())
 }
 

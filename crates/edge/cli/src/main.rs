@@ -20,6 +20,7 @@ mod exit;
 mod flags;
 mod guests;
 mod interrupt;
+mod lab_failure;
 mod live;
 mod log;
 #[cfg(feature = "full")]

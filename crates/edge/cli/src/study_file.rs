@@ -1,11 +1,13 @@
 //! A study as a file: its name and its options.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::path::Path;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory};
-use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use toml::{Spanned, Value};
 use virtbench_study::read_provenance;
 
@@ -19,21 +21,82 @@ const OF_A_RUN: [&str; 3] = ["out", "resume", "json"];
 /// Options that may be left out of a command line and have a value.
 const WITH_VALUES: [&str; 2] = ["out", "repetitions"];
 
-#[derive(Deserialize)]
-struct StudyFile {
-    study: Spanned<String>,
-    #[serde(flatten)]
-    options: BTreeMap<String, Value>,
+/// What stands beside a name, with the places where it does.
+#[derive(Debug)]
+enum Entry {
+    One(Value),
+    List(Vec<Spanned<Value>>),
+}
+
+impl<'de> Deserialize<'de> for Entry {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Read;
+        impl<'de> Visitor<'de> for Read {
+            type Value = Entry;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text, a number, or a list of them")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Entry, E> {
+                Ok(Entry::One(Value::from(text)))
+            }
+
+            fn visit_i64<E>(self, number: i64) -> Result<Entry, E> {
+                Ok(Entry::One(Value::from(number)))
+            }
+
+            fn visit_f64<E>(self, number: f64) -> Result<Entry, E> {
+                Ok(Entry::One(Value::from(number)))
+            }
+
+            fn visit_bool<E>(self, set: bool) -> Result<Entry, E> {
+                Ok(Entry::One(Value::from(set)))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Entry, A::Error> {
+                let mut values = Vec::new();
+                while let Some(value) = list.next_element()? {
+                    values.push(value);
+                }
+                Ok(Entry::List(values))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, table: A) -> Result<Entry, A::Error> {
+                Value::deserialize(MapAccessDeserializer::new(table)).map(Entry::One)
+            }
+        }
+        from.deserialize_any(Read)
+    }
+}
+
+/// A study in a file: its command line, and where each word of it stands.
+#[derive(Debug)]
+pub struct StudyWords {
+    /// The command line.
+    pub words: Vec<String>,
+    /// For each option, its values as they were written, and their lines.
+    lines: BTreeMap<String, Vec<(String, usize)>>,
+}
+
+impl StudyWords {
+    /// The line of an option's value, or of the option.
+    pub fn line(&self, option: &str, value: Option<&str>) -> Option<usize> {
+        let lines = self.lines.get(option)?;
+        let of_value = lines.iter().find(|(written, _)| Some(written.as_str()) == value);
+        of_value.or_else(|| lines.first()).map(|(_, line)| *line)
+    }
 }
 
 /// The command line of the study in a file, or of a run in a folder.
 ///
 /// # Errors
 /// It cannot be read, or names no study or no option of it; with the line.
-pub fn words(path: &Path) -> Result<Vec<String>, Failure> {
+pub fn words(path: &Path) -> Result<StudyWords, Failure> {
     if path.is_dir() {
         return read_provenance(path)
             .map(|provenance| without(provenance.command, &OF_A_RUN))
+            .map(|words| StudyWords { words, lines: BTreeMap::new() })
             .map_err(|error| Failure::new(Kind::Folder, error));
     }
     let usage = |why: String| Failure::message(Kind::Usage, format!("{}: {why}", path.display()));
@@ -65,44 +128,74 @@ fn without(words: Vec<String>, options: &[&str]) -> Vec<String> {
     kept
 }
 
-fn parse(text: &str) -> Result<Vec<String>, String> {
-    let file: StudyFile = toml::from_str(text).map_err(|error| error.to_string())?;
-    let name = file.study.get_ref();
+fn parse(text: &str) -> Result<StudyWords, String> {
+    let file: BTreeMap<Spanned<String>, Spanned<Entry>> =
+        toml::from_str(text).map_err(|error| error.to_string())?;
+    let named = file.iter().find(|(name, _)| name.get_ref() == "study").map(|(_, entry)| entry);
+    let place = |entry: &Spanned<Entry>| line(text, entry.span().start);
+    let name = match named.map(|entry| (entry, entry.get_ref())) {
+        Some((_, Entry::One(Value::String(name)))) => name,
+        Some((entry, _)) => {
+            return Err(format!("line {}: study: the name of one: {}", place(entry), studies().join(", ")));
+        }
+        None => return Err(format!("missing field `study`: the name of one: {}", studies().join(", "))),
+    };
     let study = study_command(name).ok_or_else(|| {
-        format!("line {}: there is no study {name:?}: {}", line(text, file.study.span().start), studies())
+        let line = named.map_or(1, place);
+        format!(
+            "line {line}: there is no study {name:?}{}: {}",
+            nearest(name, studies()),
+            studies().join(", ")
+        )
     })?;
-    let mut words = vec!["virtbench".to_owned(), "study".to_owned(), name.clone()];
-    for (option, value) in &file.options {
-        let place = || line(text, text.find(option.as_str()).unwrap_or(0));
-        let known = study.get_arguments().find(|argument| name_of(argument) == Some(option));
-        let Some(known) = known.filter(|_| !OF_A_RUN.contains(&option.as_str())) else {
-            let why = if OF_A_RUN.contains(&option.as_str()) {
-                "is for the command line"
-            } else {
-                "is none of its options"
-            };
-            return Err(format!(
-                "line {}: {option} {why} (`virtbench help study {name}` lists them)",
-                place()
-            ));
-        };
-        let values = match value {
-            Value::Array(values) => values.iter().map(plain).collect(),
-            Value::Boolean(set) if !known.get_action().takes_values() => {
+    let words = vec!["virtbench".to_owned(), "study".to_owned(), name.clone()];
+    let mut found = StudyWords { words, lines: BTreeMap::new() };
+    for (option, entry) in file.iter().filter(|(option, _)| option.get_ref() != "study") {
+        let key_line = line(text, option.span().start);
+        let option = option.get_ref().as_str();
+        let known = known(&study, option).map_err(|why| {
+            format!("line {key_line}: {option} {why} (`virtbench help study {name}` lists them)")
+        })?;
+        let values: Vec<(&Value, usize)> = match entry.get_ref() {
+            Entry::List(values) => {
+                values.iter().map(|one| (one.get_ref(), line(text, one.span().start))).collect()
+            }
+            Entry::One(Value::Boolean(set)) if !known.get_action().takes_values() => {
                 if *set {
-                    words.push(format!("--{option}"));
+                    found.words.push(format!("--{option}"));
+                    found.lines.insert(option.to_owned(), vec![(String::new(), key_line)]);
                 }
                 continue;
             }
-            value => vec![plain(value)],
+            Entry::One(value) => vec![(value, place(entry))],
         };
-        for value in values {
-            let value = value
-                .ok_or_else(|| format!("line {}: {option}: a text or number, or a list of them", place()))?;
-            words.push(if known.is_positional() { value } else { format!("--{option}={value}") });
+        for (value, line) in values {
+            let value = plain(value)
+                .ok_or_else(|| format!("line {line}: {option}: a text or number, or a list of them"))?;
+            found.lines.entry(option.to_owned()).or_default().push((value.clone(), line));
+            found.words.push(if known.is_positional() { value } else { format!("--{option}={value}") });
         }
     }
-    Ok(words)
+    Ok(found)
+}
+
+/// An option of a study that a file may have, or what is wrong with it.
+fn known<'s>(study: &'s Command, option: &str) -> Result<&'s Arg, String> {
+    if OF_A_RUN.contains(&option) {
+        return Err("is for the command line".into());
+    }
+    let known = study.get_arguments().find(|argument| name_of(argument) == Some(option));
+    known.ok_or_else(|| {
+        let names = study.get_arguments().filter_map(name_of).filter(|name| !OF_A_RUN.contains(name));
+        format!("is none of its options{}", nearest(option, names.map(str::to_owned).collect()))
+    })
+}
+
+/// `; did you mean grid?` where a name is nearly like one of these.
+fn nearest(written: &str, names: Vec<String>) -> String {
+    let near = names.into_iter().map(|name| (strsim::damerau_levenshtein(written, &name), name));
+    let near = near.min().filter(|(distance, name)| *distance <= 2 && distance * 2 < name.len());
+    near.map_or_else(String::new, |(_, name)| format!("; did you mean {name}?"))
 }
 
 /// What an option is called in a file; what has its place on a command line has a name there.
@@ -110,10 +203,10 @@ fn name_of(argument: &Arg) -> Option<&str> {
     argument.get_long().or_else(|| argument.is_positional().then(|| argument.get_id().as_str()))
 }
 
-fn studies() -> String {
+fn studies() -> Vec<String> {
     let arguments = Arguments::command();
     let names = arguments.find_subcommand("study").into_iter().flat_map(Command::get_subcommands);
-    names.map(Command::get_name).collect::<Vec<_>>().join(", ")
+    names.map(|study| study.get_name().to_owned()).collect()
 }
 
 fn plain(value: &Value) -> Option<String> {
@@ -163,19 +256,19 @@ mod tests {
 
     #[test]
     fn a_file_is_a_command_line_and_back() {
-        let words = parse(FILE).unwrap();
+        let words = parse(FILE).unwrap().words;
         assert_eq!(words[1..3], ["study", "compare"]);
         let matches = Arguments::command().try_get_matches_from(&words).unwrap();
         let written = write(&matches);
-        let again = Arguments::command().try_get_matches_from(parse(&written).unwrap()).unwrap();
+        let again = Arguments::command().try_get_matches_from(parse(&written).unwrap().words).unwrap();
         assert_eq!(write(&again), written);
         assert!(written.contains("environment = [\"a=native:\", \"b=native:/srv\"]"), "{written}");
-        assert_eq!(parse("study = 'native-vs-vm'\n").unwrap().len(), 3);
+        assert_eq!(parse("study = 'native-vs-vm'\n").unwrap().words.len(), 3);
     }
 
     #[test]
     fn a_file_that_a_study_takes_has_a_name_in_its_own() {
-        let words = parse("study = 'application'\nfile = 'redis.toml'\nneighbours = 2\n").unwrap();
+        let words = parse("study = 'application'\nfile = 'redis.toml'\nneighbours = 2\n").unwrap().words;
         assert_eq!(words[3..], ["redis.toml", "--neighbours=2"]);
         let matches = Arguments::command().try_get_matches_from(&words).unwrap();
         assert!(write(&matches).contains("file = \"redis.toml\""));
@@ -188,12 +281,34 @@ mod tests {
             ("study = 'compare'\nspeed = 1", "line 2: speed is none of its options"),
             ("study = 'compare'\nout = 'x'", "line 2: out is for the command line"),
             ("study = 'compare'\nsize = { a = 1 }", "line 2: size: a text or number"),
+            (
+                "# no grid, nor speed\n\nstudy = 'compare'\n# speed is not one\nspeed = 1",
+                "line 5: speed is none",
+            ),
+            ("study = 'compare'\ngird = 'quick'", "line 2: gird is none of its options; did you mean grid?"),
+            ("study = 'compair'", "there is no study \"compair\"; did you mean compare?"),
+            (
+                "study = 'compare'\nenvironment = [\n  'a=native:',\n  [1],\n]",
+                "line 4: environment: a text or number",
+            ),
+            ("study = 3", "line 1: study: the name of one"),
             ("grid = 'quick'", "missing field `study`"),
             ("study = ", "line 1"),
         ] {
             let error = parse(text).unwrap_err();
             assert!(error.contains(said), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn each_value_has_its_line() {
+        let found = parse(
+            "# size\nstudy = 'compare'\nenvironment = [\n  'a=native:', # b=x\n  'b=x',\n]\nsize = 'much'\n",
+        )
+        .unwrap();
+        assert_eq!(found.line("environment", Some("b=x")), Some(5));
+        assert_eq!((found.line("size", Some("much")), found.line("size", None)), (Some(7), Some(7)));
+        assert_eq!(found.line("grid", None), None);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 use virtbench_model::history::HistoryRun;
 
 use crate::error::CatalogueError;
@@ -14,7 +14,7 @@ use crate::found::{read_run, run_folders, state};
 /// Tells virtbench's catalogues from other SQLite files.
 const APPLICATION: i32 = 0x7662_6863;
 /// Of the tables and of what is put into them. Another one's are filled again.
-const FORMAT: i32 = 1;
+const FORMAT: i32 = 2;
 /// How long another process that writes is waited for.
 const BUSY: Duration = Duration::from_secs(10);
 /// Runs, each as what was read of it; folders that were looked through.
@@ -22,7 +22,8 @@ const TABLES: &str = "
     CREATE TABLE roots (path TEXT PRIMARY KEY) WITHOUT ROWID;
     CREATE TABLE runs (
         folder TEXT PRIMARY KEY, state TEXT NOT NULL, started_unix_s INTEGER NOT NULL, study TEXT NOT NULL,
-        plan TEXT NOT NULL, host TEXT NOT NULL, versions TEXT NOT NULL, tags TEXT NOT NULL, measures TEXT NOT NULL
+        parts TEXT NOT NULL, identity TEXT NOT NULL, load TEXT NOT NULL, host TEXT NOT NULL, versions TEXT NOT NULL,
+        tags TEXT NOT NULL, measures TEXT NOT NULL
     ) WITHOUT ROWID;
     CREATE TABLE unreadable (folder TEXT PRIMARY KEY, state TEXT NOT NULL, why TEXT NOT NULL) WITHOUT ROWID;";
 
@@ -73,6 +74,24 @@ impl Catalogue {
         }
     }
 
+    /// Opens the catalogue at `path` to read what it holds, and changes nothing; nothing where there is none, or one that another version
+    /// filled.
+    ///
+    /// # Errors
+    /// SQLite refuses.
+    pub fn open_to_read(path: &Path) -> Result<Option<Self>, CatalogueError> {
+        let open = || -> rusqlite::Result<Option<Connection>> {
+            let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+            connection.busy_timeout(BUSY)?;
+            Ok((identity(&connection)? == (APPLICATION, FORMAT)).then_some(connection))
+        };
+        if !path.is_file() {
+            return Ok(None);
+        }
+        let opened = open().map_err(|source| CatalogueError::Sqlite { path: path.to_owned(), source });
+        Ok(opened?.map(|connection| Self { path: path.to_owned(), connection }))
+    }
+
     /// Looks through folders, and remembers them for the next [`refresh`](Self::refresh).
     ///
     /// # Errors
@@ -116,7 +135,7 @@ impl Catalogue {
 
     fn all_runs(&self) -> rusqlite::Result<Vec<HistoryRun>> {
         let mut statement = self.connection.prepare(
-            "SELECT folder, started_unix_s, study, plan, host, versions, tags, measures FROM runs
+            "SELECT folder, started_unix_s, study, parts, identity, load, host, versions, tags, measures FROM runs
              ORDER BY started_unix_s, folder",
         )?;
         let runs = statement.query_map([], |row| {
@@ -124,11 +143,13 @@ impl Catalogue {
                 folder: row.get(0)?,
                 started_unix_s: row.get(1)?,
                 study: row.get(2)?,
-                plan: row.get(3)?,
-                host: row.get(4)?,
-                versions: from_json(5, &row.get::<_, String>(5)?)?,
-                tags: from_json(6, &row.get::<_, String>(6)?)?,
-                measures: from_json(7, &row.get::<_, String>(7)?)?,
+                parts: from_json(3, &row.get::<_, String>(3)?)?,
+                identity: row.get(4)?,
+                load: from_json(5, &row.get::<_, String>(5)?)?,
+                host: row.get(6)?,
+                versions: from_json(7, &row.get::<_, String>(7)?)?,
+                tags: from_json(8, &row.get::<_, String>(8)?)?,
+                measures: from_json(9, &row.get::<_, String>(9)?)?,
             })
         })?;
         runs.collect()
@@ -184,8 +205,7 @@ impl Catalogue {
 
 /// Makes the tables where they are missing or of another version; answers whether the file is virtbench's.
 fn prepare(connection: &Connection) -> rusqlite::Result<bool> {
-    let pragma = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i32>(0));
-    let (application, format) = (pragma("application_id")?, pragma("user_version")?);
+    let (application, format) = identity(connection)?;
     let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     if application != APPLICATION && tables > 0 {
         return Ok(false);
@@ -198,6 +218,12 @@ fn prepare(connection: &Connection) -> rusqlite::Result<bool> {
     let made = make_tables(connection);
     connection.execute_batch(if made.is_ok() { "COMMIT" } else { "ROLLBACK" })?;
     made.map(|()| true)
+}
+
+/// Whose file it is, and of which format.
+fn identity(connection: &Connection) -> rusqlite::Result<(i32, i32)> {
+    let pragma = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i32>(0));
+    Ok((pragma("application_id")?, pragma("user_version")?))
 }
 
 fn make_tables(connection: &Connection) -> rusqlite::Result<()> {
@@ -235,14 +261,16 @@ fn take_in_one(
     match read_run(folder) {
         Ok(run) => {
             connection.execute(
-                "INSERT INTO runs (folder, state, started_unix_s, study, plan, host, versions, tags, measures)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+                "INSERT INTO runs (folder, state, started_unix_s, study, parts, identity, load, host, versions, tags, measures)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
                 params![
                     name,
                     state,
                     run.started_unix_s,
                     run.study,
-                    run.plan,
+                    to_json(&run.parts)?,
+                    run.identity,
+                    to_json(&run.load)?,
                     run.host,
                     to_json(&run.versions)?,
                     to_json(&run.tags)?,

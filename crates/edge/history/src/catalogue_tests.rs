@@ -43,7 +43,8 @@ fn runs_are_found_once_and_forgotten_when_they_are_gone() {
     assert_eq!((scanned.read, scanned.unchanged, scanned.unreadable.len()), (2, 0, 1));
     assert_eq!(folders(&catalogue, &Filter::default()), ["a", "b"]);
     let runs = catalogue.runs(&Filter::default()).unwrap();
-    assert_eq!(runs[0].plan, runs[1].plan, "the seed makes no difference");
+    assert_eq!(runs[0].parts, runs[1].parts, "the seed makes no difference");
+    assert_ne!(runs[0].identity, runs[1].identity);
 
     let again = catalogue.refresh().unwrap();
     assert_eq!((again.read, again.unchanged, again.unreadable.len(), again.gone), (0, 2, 1, 0));

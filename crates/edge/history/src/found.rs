@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use virtbench_model::history::{HistoryRun, measures};
-use virtbench_record::{Plan, Provenance};
+use virtbench_model::history::{HistoryRun, measures, run_load};
+use virtbench_record::{HostFacts, Provenance};
 use virtbench_study::{FolderError, load_any_run};
 use walkdir::{DirEntry, WalkDir};
 
@@ -62,14 +62,16 @@ pub(crate) fn state(folder: &Path) -> String {
 ///
 /// # Errors
 /// A file of it is damaged or of a later version.
-pub(crate) fn read_run(folder: &Path) -> Result<HistoryRun, FolderError> {
+pub fn read_run(folder: &Path) -> Result<HistoryRun, FolderError> {
     let run = load_any_run(folder)?;
     let provenance = &run.provenance;
     Ok(HistoryRun {
         folder: folder.display().to_string(),
         started_unix_s: provenance.started_unix_s,
         study: provenance.plan.study().to_owned(),
-        plan: comparable(&provenance.plan),
+        parts: parts(provenance),
+        load: run_load(&run.records),
+        identity: identity(provenance),
         host: host(provenance),
         versions: versions(provenance),
         // A list that cannot be read is mended by tagging anew; the run counts all the same.
@@ -78,25 +80,52 @@ pub(crate) fn read_run(folder: &Path) -> Result<HistoryRun, FolderError> {
     })
 }
 
-/// The plan without what does not change what is measured: how often, and in which order.
-fn comparable(plan: &Plan) -> String {
-    let mut value = serde_json::to_value(plan).unwrap_or_default();
-    if let Some(fields) = value.as_object_mut() {
-        for name in ["seed", "repetitions", "trials"] {
-            fields.remove(name);
+/// Fields of plans that do not change what is measured: how often, in which order, and what a file is called whose content is in the plan.
+const NO_PARTS: [&str; 7] = ["study", "seed", "repetitions", "trials", "grid", "tile", "day"];
+
+/// What must be alike for runs to be compared: each field of the plan; processors, memory and storage of each machine. Versions may differ.
+pub(crate) fn parts(provenance: &Provenance) -> BTreeMap<String, String> {
+    let mut parts = BTreeMap::new();
+    if let Ok(serde_json::Value::Object(fields)) = serde_json::to_value(&provenance.plan) {
+        for (name, value) in fields {
+            if !NO_PARTS.contains(&name.as_str()) {
+                let text = value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned);
+                parts.insert(name, text);
+            }
         }
     }
-    value.to_string()
+    for (name, facts) in machines(provenance) {
+        let of = if name.is_empty() { String::new() } else { format!("@{name}") };
+        let mut part = |part: &str, value: String| parts.insert(format!("{part}{of}"), value);
+        part("processor", facts.cpu.clone());
+        part("processors", facts.processors.to_string());
+        part("filesystem", facts.disk.filesystem.clone());
+        part("device", device(facts));
+    }
+    parts
 }
 
-/// Processors and storage: runs on others are not comparable. Versions may differ.
+/// The same for copies of a run, whatever has been measured of it by then.
+fn identity(provenance: &Provenance) -> String {
+    let Provenance { version, command, started_unix_s, plan, host, .. } = provenance;
+    serde_json::to_string(&(started_unix_s, version, command, plan, host)).unwrap_or_default()
+}
+
+/// The host of a run, without a name, and the machines of its environments.
+fn machines(provenance: &Provenance) -> Vec<(&str, &HostFacts)> {
+    let others = provenance.machines.iter().map(|machine| (machine.environment.as_str(), &machine.facts));
+    std::iter::once(("", &provenance.host)).chain(others).collect()
+}
+
+fn device(facts: &HostFacts) -> String {
+    facts.disk.device.clone().unwrap_or_else(|| "an unknown device".to_owned())
+}
+
 fn host(provenance: &Provenance) -> String {
-    let mut machines = vec![("", &provenance.host)];
-    machines.extend(provenance.machines.iter().map(|machine| (machine.environment.as_str(), &machine.facts)));
-    let words = machines.into_iter().map(|(name, facts)| {
-        let disk = facts.disk.device.as_deref().unwrap_or("an unknown device");
+    let words = machines(provenance).into_iter().map(|(name, facts)| {
         let name = if name.is_empty() { String::new() } else { format!("{name}: ") };
-        format!("{name}{}, {} processors, {} on {disk}", facts.cpu, facts.processors, facts.disk.filesystem)
+        let HostFacts { cpu, processors, disk, .. } = facts;
+        format!("{name}{cpu}, {processors} processors, {} on {}", disk.filesystem, device(facts))
     });
     words.collect::<Vec<_>>().join("; ")
 }

@@ -12,4 +12,5 @@ mod tags;
 pub use catalogue::{Catalogue, Scanned};
 pub use error::CatalogueError;
 pub use filter::Filter;
+pub use found::read_run;
 pub use tags::{MAX_TAGS, read_tags, write_tags};

@@ -18,6 +18,8 @@ pub struct CpuSample {
     each: Vec<CpuTime>,
     /// What other programs have used, in ticks.
     others: Option<u64>,
+    /// Threads that run or want to at this instant.
+    runnable: Option<u32>,
 }
 
 impl CpuSample {
@@ -28,7 +30,13 @@ impl CpuSample {
     pub fn take() -> Result<Self, Unreadable> {
         let stats = KernelStats::current()?;
         let others = others_ticks(&stats.total);
-        Ok(Self { at: Instant::now(), total: stats.total, each: stats.cpu_time, others })
+        Ok(Self {
+            at: Instant::now(),
+            total: stats.total,
+            each: stats.cpu_time,
+            others,
+            runnable: stats.procs_running,
+        })
     }
 
     /// What was used from this sample to a `later` one.
@@ -49,6 +57,10 @@ impl CpuSample {
             system_percent,
             steal_percent: percent(|time| time.steal.unwrap_or(0)),
             others_percent: others_percent(self.others, later.others, seconds),
+            runnable: self
+                .runnable
+                .zip(later.runnable)
+                .map(|(one, other)| f64::midpoint(one.into(), other.into())),
             processors: u32::try_from(later.each.len()).unwrap_or(u32::MAX),
             each_percent: each_percent.collect(),
         }

@@ -470,7 +470,9 @@ impl Deadline<'_> {
 impl Read for Deadline<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.stream.set_read_timeout(Some(self.left()?))?;
-        self.stream.read(buffer)
+        self.stream
+            .read(buffer)
+            .map_err(|error| if is_timeout(&error) { io::ErrorKind::TimedOut.into() } else { error })
     }
 }
 

@@ -1,6 +1,7 @@
 //! What can go wrong in the lab.
 
 use thiserror::Error;
+use virtbench_agent::protocol::FailureKind;
 
 use crate::adapters::UnknownAdapter;
 use crate::image::ImageError;
@@ -58,6 +59,22 @@ pub enum LabError {
         /// Why not.
         why: String,
     },
+}
+
+impl LabError {
+    /// Whether a machine is well, and what it was to work on cannot be used.
+    #[must_use]
+    pub fn is_of_target(&self) -> bool {
+        matches!(self, Self::Machine { source: MachineError::Refused { kind: FailureKind::Target, .. }, .. })
+    }
+
+    /// That of a machine that failed, or was not waited for.
+    pub(crate) fn of(machine: &str, source: MachineError) -> Self {
+        match source {
+            MachineError::Stopped => Self::Stopped,
+            source => Self::Machine { machine: machine.to_owned(), source },
+        }
+    }
 }
 
 impl From<virtbench_host::Unreadable> for LabError {

@@ -31,6 +31,7 @@ impl FarTimes {
             system_percent,
             steal_percent: 0.0,
             others_percent: None,
+            runnable: None,
             processors: self.processors,
             each_percent: Vec::new(),
         }
@@ -44,6 +45,7 @@ pub(crate) const UNKNOWN: HostUse = HostUse {
     system_percent: 0.0,
     steal_percent: 0.0,
     others_percent: None,
+    runnable: None,
     processors: 0,
     each_percent: Vec::new(),
 };

@@ -45,6 +45,7 @@ mod qemu;
 mod qmp;
 mod remote;
 mod settings_in_effect;
+mod stop;
 mod storage_daemon;
 mod tsc;
 mod unpack;
@@ -98,6 +99,7 @@ pub use qemu::{Qemu, QemuError};
 pub use remote::{
     AddressError, LoopbackKeys, LoopbackSshd, Ssh, SshAddress, SshAppliances, SshHost, check_ssh_host,
 };
+pub use stop::stop_logins_on;
 pub use storage_daemon::{NoStorageDaemon, find_storage_daemon};
 pub use virtbench_agent::enclosure::{
     GroupError, LoopCache, LoopDevice, LoopError, processors_in_turn, usable_processors,

@@ -35,6 +35,9 @@ pub enum MachineError {
     /// Its I/Os cannot be limited.
     #[error(transparent)]
     IoLimit(#[from] IoLimitError),
+    /// It was not waited for, as everything is to stop.
+    #[error("stopped")]
+    Stopped,
     /// Its process has ended.
     #[error("{what} {how} while it was needed{}", tail(console))]
     Ended {

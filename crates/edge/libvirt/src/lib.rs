@@ -31,6 +31,7 @@ pub use domain::{Domain, StartFlags};
 pub use error::{ErrorKind, LibvirtError};
 pub use events::{DomainChange, DomainEvents, WatchedDomain};
 pub use hypervisor::Hypervisor;
+pub use pump::close_stream;
 pub use storage::{OnUpload, Pool, PoolInfo, Volume};
 
 /// Whether libvirt's library is here.

@@ -5,6 +5,7 @@ use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
@@ -21,11 +22,36 @@ pub(crate) fn begin(binding: &'static Binding, stream: Object) -> Result<UnixStr
     let signal = binding.watch(&stream)?;
     thread::Builder::new().name("libvirt-stream".into()).spawn(move || {
         let mut pump = Pump { binding, stream, signal, socket: far, waiting: Vec::new() };
-        // Whoever reads the socket sees its end, and asks the domain what became of it.
+        // The stream is given up before the socket ends: whoever reads that knows then that libvirt has nothing of it any more.
         let _ = pump.run();
-        let _ = pump.socket.shutdown(Shutdown::Both);
     })?;
     Ok(near)
+}
+
+/// Ends the stream behind a socket, and waits until libvirt has nothing of it any more; whether it has not. What the socket has still to say is
+/// lost, unless another one reads it.
+///
+/// A domain whose streams are open while it ends can block libvirtd for good (its `virStreamAbort` against its `virChrdevFree`, seen with 9.0 once in
+/// some 40 ends): they are to be closed before.
+pub fn close_stream(mut socket: &UnixStream, limit: Duration) -> bool {
+    if socket.shutdown(Shutdown::Write).is_err() {
+        return true;
+    }
+    let until = Instant::now() + limit;
+    let mut rest = [0; 4096];
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() || socket.set_read_timeout(Some(left)).is_err() {
+            return false;
+        }
+        match socket.read(&mut rest) {
+            Ok(0) => return true,
+            Err(error) if !matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock) => {
+                return true;
+            }
+            _ => {}
+        }
+    }
 }
 
 struct Pump {
@@ -101,5 +127,25 @@ impl Drop for Pump {
     fn drop(&mut self) {
         self.binding.unwatch(&self.stream);
         self.binding.abort(&self.stream);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_is_closed_once_its_other_end_is() {
+        let (near, far) = UnixStream::pair().unwrap();
+        assert!(!close_stream(&near, Duration::from_millis(20)), "the other end is open");
+        let (near, mut far_too) = UnixStream::pair().unwrap();
+        let pump = thread::spawn(move || {
+            let mut rest = Vec::new();
+            far_too.write_all(b"what nobody reads").unwrap();
+            far_too.read_to_end(&mut rest).unwrap();
+        });
+        assert!(close_stream(&near, Duration::from_secs(20)));
+        pump.join().unwrap();
+        drop(far);
     }
 }

@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::statfs;
 use thiserror::Error;
 
 use crate::mark::Mark;
@@ -12,6 +13,20 @@ use crate::removal::{Marked, Removal, remove_left_over};
 /// The name of the marker file in a folder.
 pub const MARK_FILE: &str = ".virtbench-mark";
 
+/// File systems of other machines, or through a program that may reach them, as `statfs` numbers them: NFS, CIFS, SMB, SMB 2, FUSE, 9P, Ceph, AFS,
+/// GFS 2, OCFS 2.
+const SHARED: [u32; 10] = [
+    0x6969,
+    0xff53_4d42,
+    0x517b,
+    0xfe53_4d42,
+    0x6573_5546,
+    0x0102_1997,
+    0x00c3_6400,
+    0x5346_414f,
+    0x0116_1970,
+    0x7461_636f,
+];
 /// No mark is longer, in bytes.
 const LONGEST: u64 = 1024;
 
@@ -85,6 +100,12 @@ impl Marked for PathBuf {
         }
     }
 
+    fn is_here(&self) -> bool {
+        statfs(self).is_ok_and(|facts| {
+            !SHARED.contains(&u32::try_from(facts.f_type & 0xffff_ffff).unwrap_or_default())
+        })
+    }
+
     /// The marker file goes last, so that what a kill leaves is still known to be ours.
     fn remove(&mut self) -> Result<(), FolderMarkError> {
         let failed = |source| FolderMarkError::Io { path: self.clone(), source };
@@ -138,6 +159,17 @@ mod tests {
         assert_eq!(read_folder_mark(folder.path()).unwrap(), Some(mark.clone()));
         assert!(matches!(remove_marked_folder(folder.path()), Ok(Removal::Needed(needed)) if needed == mark));
         assert!(matches!(mark_folder(folder.path(), &mark), Err(FolderMarkError::Marked(_))));
+    }
+
+    #[test]
+    fn what_was_made_before_this_start_is_left_over_on_this_machine() {
+        let folder = tempfile::tempdir_in("/var/tmp").unwrap();
+        let ours = folder.path().join("ours");
+        fs::create_dir(&ours).unwrap();
+        let mut mark = Mark::new(RunId::new_random(), "work");
+        mark.maker.boot = "0".repeat(mark.maker.boot.len());
+        mark_folder(&ours, &mark).unwrap();
+        assert!(matches!(remove_marked_folder(&ours), Ok(Removal::Removed(_))));
     }
 
     #[test]

@@ -10,8 +10,10 @@ mod folder;
 mod maker;
 mod mark;
 mod removal;
+mod shell;
 
 pub use folder::{FolderMarkError, MARK_FILE, mark_folder, read_folder_mark, remove_marked_folder};
 pub use maker::{Maker, Owner};
 pub use mark::{Mark, RunId};
 pub use removal::{Marked, Removal, remove_left_over, remove_of_run};
+pub use shell::SHELL_MARK;

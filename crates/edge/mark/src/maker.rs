@@ -29,7 +29,8 @@ pub enum Owner {
     Lives,
     /// It has ended: what it made is left over.
     Gone,
-    /// It runs, or ran, on another machine or in another container, where this process cannot look.
+    /// It runs, or ran, where this process cannot look: on another machine, in another container, or on this machine before it was started
+    /// anew. The last may be a machine that was cloned from this one, and lives.
     Elsewhere,
 }
 
@@ -44,15 +45,21 @@ impl Maker {
     /// What has become of it.
     #[must_use]
     pub fn owner(&self) -> Owner {
-        if self.machine != machine() {
+        if self.machine != machine() || self.boot != boot() {
             Owner::Elsewhere
-        } else if self.boot != boot() || began(self.process) != Some(self.began) {
+        } else if began(self.process) != Some(self.began) {
             Owner::Gone
         } else if self.process == std::process::id() {
             Owner::Own
         } else {
             Owner::Lives
         }
+    }
+
+    /// The same for one that has made something on this very machine, where no clone of it writes: what ran before this start has ended.
+    #[must_use]
+    pub fn owner_here(&self) -> Owner {
+        if self.machine == machine() && self.boot != boot() { Owner::Gone } else { self.owner() }
     }
 }
 
@@ -91,7 +98,12 @@ mod tests {
         let mine = Maker::this_process();
         assert_eq!(mine.owner(), Owner::Own);
         assert_eq!(Maker { began: mine.began + 1, ..mine.clone() }.owner(), Owner::Gone);
-        assert_eq!(Maker { boot: "0".repeat(DIGITS), ..mine.clone() }.owner(), Owner::Gone);
+        let earlier = Maker { boot: "0".repeat(DIGITS), ..mine.clone() };
+        assert_eq!(
+            (earlier.owner(), earlier.owner_here()),
+            (Owner::Elsewhere, Owner::Gone),
+            "it may be of a clone"
+        );
         assert_eq!(Maker { machine: "0".repeat(DIGITS), ..mine.clone() }.owner(), Owner::Elsewhere);
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
         let other = Maker { process: child.id(), began: began(child.id()).unwrap(), ..mine };

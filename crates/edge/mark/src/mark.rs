@@ -74,6 +74,12 @@ impl Mark {
         self.maker.owner()
     }
 
+    /// The same where the thing lies on this very machine.
+    #[must_use]
+    pub fn owner_here(&self) -> Owner {
+        self.maker.owner_here()
+    }
+
     /// Reads what [`Display`](fmt::Display) writes, and nothing else: white space around it is passed over, as stores add it.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {

@@ -14,6 +14,11 @@ pub trait Marked {
     /// It cannot be read. The thing is not removed then.
     fn written(&mut self) -> Result<Option<String>, Self::Error>;
 
+    /// Whether it lies on this very machine, so that no other one made it, nor a clone of this one.
+    fn is_here(&self) -> bool {
+        false
+    }
+
     /// Removes it.
     ///
     /// # Errors
@@ -37,7 +42,8 @@ pub enum Removal {
 /// # Errors
 /// As [`Marked`]'s.
 pub fn remove_left_over<T: Marked>(thing: &mut T) -> Result<Removal, T::Error> {
-    remove_if(thing, |mark| mark.owner() == Owner::Gone)
+    let is_here = thing.is_here();
+    remove_if(thing, |mark| if is_here { mark.owner_here() } else { mark.owner() } == Owner::Gone)
 }
 
 /// Removes a thing if virtbench made it in this run, which the caller goes on with or ends.

@@ -9,6 +9,7 @@ use virtbench_engine::{Target, TargetError, TargetRequest, memory_note};
 use virtbench_lab::{Filesystem, FilesystemError, make_filesystem};
 
 use crate::held::Held;
+use crate::named_folder::NamedFolder;
 
 /// A disk that cannot be had.
 #[derive(Debug, Error)]
@@ -39,6 +40,7 @@ pub struct StudyDisk {
     path: PathBuf,
     notes: Vec<String>,
     _lock: Held,
+    _folder: NamedFolder,
 }
 
 impl StudyDisk {
@@ -53,7 +55,7 @@ impl StudyDisk {
         size_bytes: u64,
         on_progress: impl FnMut(u64, u64) -> bool,
     ) -> Result<Self, DiskError> {
-        let path = place(folder, run_name)?;
+        let (folder, path) = place(folder, run_name)?;
         let request = TargetRequest {
             path: path.clone(),
             size_bytes: Some(size_bytes),
@@ -64,7 +66,7 @@ impl StudyDisk {
         };
         let target = Target::open(&request, on_progress)?;
         let lock = hold(&path)?;
-        Ok(Self { path, notes: target.notes().to_vec(), _lock: lock })
+        Ok(Self { path, notes: target.notes().to_vec(), _lock: lock, _folder: folder })
     }
 
     /// Makes the disk with an empty file system on it, which what a killed run left makes way for; without
@@ -78,7 +80,7 @@ impl StudyDisk {
         size_bytes: u64,
         filesystem: Option<Filesystem>,
     ) -> Result<Self, DiskError> {
-        let path = place(folder, run_name)?;
+        let (folder, path) = place(folder, run_name)?;
         match filesystem {
             Some(filesystem) => make_filesystem(&path, size_bytes, filesystem)?,
             None => File::create(&path)
@@ -86,7 +88,7 @@ impl StudyDisk {
                 .map_err(|source| DiskError::Folder { path: path.clone(), source })?,
         }
         let lock = hold(&path)?;
-        Ok(Self { notes: memory_note(&path).into_iter().collect(), path, _lock: lock })
+        Ok(Self { notes: memory_note(&path).into_iter().collect(), path, _lock: lock, _folder: folder })
     }
 
     /// Where it is; absolute.
@@ -108,17 +110,16 @@ impl Drop for StudyDisk {
     }
 }
 
-/// The path of a run's disk, in a folder that is made. What a killed run left is taken over, what a
+/// The folder and the path of a run's disk. What a killed run left is taken over, what a
 /// running one holds is not.
-fn place(folder: &Path, run_name: &str) -> Result<PathBuf, DiskError> {
-    let failed = |source| DiskError::Folder { path: folder.to_owned(), source };
-    fs::create_dir_all(folder).map_err(failed)?;
-    // Absolute, because QEMU and the native agent need not share our working directory.
-    let path = folder.canonicalize().map_err(failed)?.join(format!("virtbench-{run_name}.img"));
+fn place(folder: &Path, run_name: &str) -> Result<(NamedFolder, PathBuf), DiskError> {
+    let made = NamedFolder::make(folder);
+    let made = made.map_err(|source| DiskError::Folder { path: folder.to_owned(), source })?;
+    let path = made.path().join(format!("virtbench-{run_name}.img"));
     if path.exists() {
         hold(&path)?;
     }
-    Ok(path)
+    Ok((made, path))
 }
 
 /// Holds a disk against other runs.

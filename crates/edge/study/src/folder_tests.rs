@@ -84,6 +84,7 @@ fn record(repetition: u32) -> PointRecord {
                 system_percent: 0.0,
                 steal_percent: 0.0,
                 others_percent: None,
+                runnable: None,
                 processors: 2,
                 each_percent: Vec::new(),
             },

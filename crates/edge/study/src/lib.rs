@@ -108,6 +108,7 @@ mod job_in_study;
 #[cfg(feature = "full")]
 mod joined;
 mod machines;
+mod named_folder;
 #[cfg(feature = "full")]
 mod oltp;
 #[cfg(feature = "full")]

@@ -85,7 +85,7 @@ impl StudyError {
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         match self {
-            Self::Stopped => true,
+            Self::Stopped | Self::Lab(LabError::Stopped) => true,
             Self::Images(error) => error.is_stopped(),
             _ => false,
         }

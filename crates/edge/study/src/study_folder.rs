@@ -8,6 +8,7 @@ use virtbench_mark::{FolderMarkError, Mark, Marked, RunId, mark_folder, read_fol
 
 use crate::disk::{DiskError, hold};
 use crate::held::Held;
+use crate::named_folder::NamedFolder;
 
 /// What its mark is for.
 const PURPOSE: &str = "study-files";
@@ -22,24 +23,23 @@ const MOST: usize = 1_000;
 pub(crate) struct StudyFolder {
     path: PathBuf,
     _lock: Held,
+    _parent: NamedFolder,
 }
 
 impl StudyFolder {
-    /// Makes an empty folder for `name` in `parent`, which is made too, and removes what killed runs left there. Where something else
-    /// has its name, such as the folder of another run, it gets a number.
+    /// Makes an empty folder for `name` in `parent`, which is made too, but not in what is not there, and removes what killed runs left
+    /// there. Where something else has its name, such as the folder of another run, it gets a number.
     ///
     /// # Errors
     /// It cannot be made.
     pub(crate) fn make(parent: &Path, name: &str) -> Result<Self, DiskError> {
         let failed = |source| DiskError::Folder { path: parent.to_owned(), source };
-        fs::create_dir_all(parent).map_err(failed)?;
-        // Absolute, because the agent need not share our working directory.
-        let parent = parent.canonicalize().map_err(failed)?;
-        sweep(&parent).map_err(failed)?;
+        let made = NamedFolder::make(parent).map_err(failed)?;
+        sweep(made.path()).map_err(failed)?;
         let (before, after) = AFFIXES;
         for number in 1..=MOST {
             let number = if number == 1 { String::new() } else { format!("-{number}") };
-            let path = parent.join(format!("{before}{name}{number}{after}"));
+            let path = made.path().join(format!("{before}{name}{number}{after}"));
             match fs::create_dir(&path) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
                 made => made.map_err(failed)?,
@@ -47,7 +47,7 @@ impl StudyFolder {
             // Held before it is marked: what is marked and not held is left over.
             let lock = hold(&path)?;
             mark_folder(&path, &Mark::new(RunId::new_random(), PURPOSE)).map_err(cause).map_err(failed)?;
-            return Ok(Self { _lock: lock, path });
+            return Ok(Self { _lock: lock, path, _parent: made });
         }
         Err(failed(io::Error::other(format!("{MOST} folders are called {before}{name}{after}"))))
     }

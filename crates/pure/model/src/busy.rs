@@ -80,6 +80,7 @@ mod tests {
             system_percent: 50.0,
             steal_percent: 0.0,
             others_percent,
+            runnable: None,
             processors: 2,
             each_percent: Vec::new(),
         }

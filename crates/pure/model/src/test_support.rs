@@ -52,6 +52,7 @@ pub(crate) fn measured(iops: f64, cpu_percent: f64) -> Measured {
         system_percent: 0.0,
         steal_percent: 0.0,
         others_percent: None,
+        runnable: None,
         processors: 2,
         each_percent: Vec::new(),
     };

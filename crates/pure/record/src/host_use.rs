@@ -20,6 +20,9 @@ pub struct HostUse {
     /// threads, in percent of one processor. Part of `cpu_percent`; absent where nobody looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub others_percent: Option<f64>,
+    /// Threads that ran or wanted to run, whoever's, as counted at the beginning and at the end; absent where nobody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runnable: Option<f64>,
     /// Processors summed over.
     pub processors: u32,
     /// Each processor's part of `cpu_percent`, in their order; empty where nobody looked or their number changed meanwhile.
@@ -134,6 +137,7 @@ mod tests {
             system_percent: 50.0,
             steal_percent: 0.0,
             others_percent: None,
+            runnable: None,
             processors: 2,
             each_percent: Vec::new(),
         };

@@ -46,43 +46,68 @@ impl BeforeAfterPage<'_> {
         if environments.is_empty() {
             return "The runs have no point in common, so there is nothing to compare.".into();
         }
-        let overall =
-            || environments.iter().flat_map(|one| one.overall.iter().map(move |change| (one, change)));
-        let worse: Vec<String> = overall()
-            .filter(|(_, change)| change.regression)
-            .map(|(environment, change)| {
-                format!(
-                    "{}'s {} is {} of what it was",
-                    environment.name,
-                    change.quantity.name(),
-                    spanned(change)
-                )
-            })
-            .collect();
-        let margin = self.margin();
-        if !worse.is_empty() {
-            return format!("It got worse: {}.", worse.join("; "));
+        if let Some(worse) = self.worse() {
+            return worse;
         }
-        if self.compared.is_regression() {
-            let points = environments.iter().flat_map(|environment| &environment.points);
-            let worse = points.filter(|point| point.changes.iter().any(|change| change.regression)).count();
-            // Of so many comparisons some would look worse by chance.
-            let seems_worse = overall().any(|(_, change)| change.verdict == Direction::Worse);
-            let average = if seems_worse { "whether on average too is not sure" } else { "not on average" };
-            return format!("It got worse at {}; {average}.", count(worse, "point"));
+        let busier =
+            environments.iter().find_map(|environment| Some((&environment.name, environment.busier?)));
+        if let Some((name, busier)) = busier {
+            return format!("Not comparable: {}, beside {name}.", busier.words());
         }
-        if overall().all(|(_, change)| change.verdict == Direction::Better) {
-            return format!("It got better by more than {margin}.");
-        }
-        if overall().all(|(_, change)| matches!(change.verdict, Direction::Equivalent | Direction::Better)) {
+        if !self.compared.is_judged() {
             return format!(
-                "It did not get worse: on average everything is within {margin} of what it was, or better."
+                "It cannot be told whether it got worse: {}.",
+                self.compared.undecided.join("; ")
+            );
+        }
+        let margin = self.margin();
+        let all = |directions: &[Direction]| {
+            environments.iter().all(|environment| {
+                let mut overall = environment.overall.iter();
+                !environment.overall.is_empty() && overall.all(|change| directions.contains(&change.verdict))
+            })
+        };
+        // Of what could not be judged nothing good is said.
+        let judged = if self.compared.undecided.is_empty() { "" } else { ", as far as it could be judged" };
+        if all(&[Direction::Better]) {
+            return format!("It got better by more than {margin}{judged}.");
+        }
+        if all(&[Direction::Equivalent, Direction::Better]) {
+            return format!(
+                "It did not get worse{judged}: on average everything is within {margin} of what it was, or better."
             );
         }
         format!(
             "It is not shown that anything got worse by more than {margin}, nor that nothing did: repeat more often, or on a \
              quieter host."
         )
+    }
+
+    /// What got worse beyond doubt.
+    fn worse(&self) -> Option<String> {
+        if !self.compared.is_regression() {
+            return None;
+        }
+        let environments = &self.compared.environments;
+        let mut worse: Vec<String> = environments.iter().filter_map(stopped).collect();
+        for environment in environments {
+            let changes =
+                environment.overall.iter().filter(|change| change.regression && !change.is_stopped());
+            worse.extend(changes.map(|change| {
+                let what = change.quantity.name();
+                format!("{}'s {what} is {} of what it was", environment.name, spanned(change))
+            }));
+        }
+        if !worse.is_empty() {
+            return Some(format!("It got worse: {}.", worse.join("; ")));
+        }
+        let points = environments.iter().flat_map(|environment| &environment.points);
+        let points = points.filter(|point| point.changes.iter().any(|change| change.regression)).count();
+        let mut overall = environments.iter().flat_map(|environment| &environment.overall);
+        // Of so many comparisons some would look worse by chance.
+        let seems_worse = overall.any(|change| change.verdict == Direction::Worse);
+        let average = if seems_worse { "whether on average too is not sure" } else { "not on average" };
+        Some(format!("It got worse at {}; {average}.", count(points, "point")))
     }
 
     fn tally(&self, quantity: Quantity) -> Option<String> {
@@ -103,17 +128,19 @@ impl BeforeAfterPage<'_> {
                     .into(),
             );
         }
-        let points = || compared.environments.iter().flat_map(|environment| &environment.points);
-        let single = points().filter(|point| point.repetitions.contains(&1)).count();
-        if single > 0 {
-            cautions.push(format!(
-                "{} measured once on a side: judged by the values alone, and never called a regression.",
-                if single == 1 { "1 point was".to_owned() } else { format!("{single} points were") }
-            ));
+        match compared.runs_of_the_past {
+            Some(runs) => cautions.push(format!(
+                "How much runs of one configuration differ is known from {runs} comparable ones of the past, and is in these \
+                 intervals."
+            )),
+            None if compared.runs == [1, 1] && !compared.environments.is_empty() => cautions.push(
+                "How much two runs of one configuration differ by themselves is unknown here: the repetitions of a run do not show \
+                 it, so it is in no interval. Comparable runs of the past tell, and so do sides measured in turn."
+                    .into(),
+            ),
+            None => {}
         }
-        if compared.unmatched_points > 0 {
-            cautions.push(format!("{} in one run only and left out.", are(compared.unmatched_points)));
-        }
+        cautions.extend(compared.undecided.iter().map(|reason| format!("Not judged: {reason}.")));
         cautions
     }
 
@@ -132,8 +159,8 @@ impl BeforeAfterPage<'_> {
         let names: Vec<&str> = Quantity::ALL.iter().map(|quantity| quantity.name()).collect();
         let _ = writeln!(text, "\n| environment | point | {} |\n|---|---|---|---|---|", names.join(" | "));
         let mut row = |name: &str, point: &str, changes: &[Change]| {
-            let cells =
-                Quantity::ALL.map(|quantity| quantity.find(changes).map_or_else(|| "–".into(), in_cell));
+            let cells = Quantity::ALL
+                .map(|quantity| Change::find(changes, quantity).map_or_else(|| "–".into(), in_cell));
             let _ = writeln!(text, "| {name} | {point} | {} |", cells.join(" | "));
         };
         for environment in &self.compared.environments {
@@ -209,7 +236,7 @@ fn row(name: &str, point: &str, repetitions: &str, changes: &[Change]) -> Markup
         tr {
             th scope="row" { (name) } td { (point) } td.number { (repetitions) }
             @for quantity in Quantity::ALL {
-                @match quantity.find(changes) {
+                @match Change::find(changes, quantity) {
                     Some(change) => td class=(class(change)) { (in_cell(change)) },
                     None => td { "–" },
                 }
@@ -218,8 +245,23 @@ fn row(name: &str, point: &str, repetitions: &str, changes: &[Change]) -> Markup
     }
 }
 
+/// `vm completed nothing at 2 of 3 points`.
+fn stopped(environment: &ChangedEnvironment) -> Option<String> {
+    let is_stopped = |point: &&ChangedPoint| point.changes.iter().any(Change::is_stopped);
+    let points = environment.points.iter().filter(is_stopped).count();
+    let all = count(environment.points.len(), "point");
+    (points > 0)
+        .then(|| format!("{} completed nothing in some repetition at {points} of {all}", environment.name))
+}
+
 /// `0.80 (0.78 to 0.82)`.
 fn spanned(change: &Change) -> String {
+    if change.is_stopped() {
+        return "nothing completed".into();
+    }
+    if !change.ratio.is_finite() {
+        return "nothing completed before".into();
+    }
     let interval = change
         .interval
         .map_or_else(String::new, |[low, high]| format!(" ({})", ratio_span(Span { low, high })));
@@ -232,10 +274,6 @@ fn in_cell(change: &Change) -> String {
 
 fn in_words(change: &Change) -> String {
     format!("{} {}", change.quantity.name(), in_cell(change))
-}
-
-fn are(points: usize) -> String {
-    if points == 1 { "1 point is".into() } else { format!("{points} points are") }
 }
 
 #[cfg(test)]
@@ -261,8 +299,13 @@ mod tests {
             margin: 0.05,
             differences: Vec::new(),
             alternated: true,
-            environments: vec![ChangedEnvironment { name: "vm".into(), overall, points }],
+            runs: [1, 1],
+            runs_of_the_past: None,
+            same_run: false,
+            environments: vec![ChangedEnvironment { name: "vm".into(), overall, points, busier: None }],
+            unmatched_environments: Vec::new(),
             unmatched_points: 0,
+            undecided: Vec::new(),
         };
         BeforeAfterPage { compared: &compared, runs: ["before", "after"] }.takeaway().headline
     }

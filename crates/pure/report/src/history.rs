@@ -2,7 +2,10 @@
 
 use maud::{Markup, html};
 use virtbench_model::before_after::Direction;
-use virtbench_model::history::{Changed, FALSE_ALARMS, History, HistoryGroup, HistoryRun, Series};
+use virtbench_model::history::{
+    Changed, FALSE_ALARMS, FALSE_ALARMS_OF_NEWEST, FEWEST_RUNS, History, HistoryGroup, HistoryRun, Newest,
+    Series, Split,
+};
 
 use crate::figures;
 use crate::format::{count, ratio, scaled, significant, trimmed, with_unit};
@@ -12,8 +15,10 @@ use crate::takeaway::Takeaway;
 
 /// A page shows so many rows of measures of a group, at most.
 const MOST_ROWS: usize = 400;
-/// Fewer comparable runs than this have no change that could be told from chance.
-const FEWEST_RUNS: usize = 6;
+/// As many values of a part are named, at most.
+const MOST_VALUES: usize = 4;
+/// As many letters of a value are shown, at most.
+const MOST_LETTERS: usize = 60;
 
 /// A history as a reader sees it.
 #[derive(Debug, Clone, Copy)]
@@ -55,7 +60,7 @@ impl HistoryPage<'_> {
         let worse = groups.iter().flat_map(|group| group.series.iter().map(move |series| (group, series)));
         let worse: Vec<String> = worse
             .filter(|(_, series)| series.headline && series.is_worse_now())
-            .filter_map(|(group, series)| Some(changed_in_words(group, series, series.changes.last()?)))
+            .filter_map(|(group, series)| worse_in_words(group, series))
             .collect();
         if let Some(first) = worse.first() {
             let others = match worse.len() - 1 {
@@ -64,38 +69,54 @@ impl HistoryPage<'_> {
             };
             return format!("It got worse: {first}{others}.");
         }
-        let watched = groups.iter().filter(|group| group.runs.len() >= FEWEST_RUNS).count();
-        if watched == 0 {
-            return format!(
-                "{}, and never {FEWEST_RUNS} that can be compared with each other: too few to tell a change from chance.",
-                count(runs, "run")
-            );
+        if !self.history.is_judged() || self.history.is_not_comparable() {
+            let reasons = self.history.undecided.join("; ");
+            return format!("It cannot be told whether it got worse: {reasons}.");
         }
-        format!("Nothing is worse than before, in {}.", count(runs, "run"))
+        let compared = self.history.newest_group().map_or(0, |group| group.runs.len());
+        let others = match runs - compared {
+            0 => String::new(),
+            others => format!("; {} are not compared with these", count(others, "other run")),
+        };
+        format!("Nothing is worse than before, in {}{others}.", count(compared, "comparable run"))
     }
 
     fn cautions(&self) -> Vec<String> {
-        let groups = &self.history.groups;
-        if groups.is_empty() {
+        let history = self.history;
+        if history.groups.is_empty() {
             return Vec::new();
         }
-        let few = groups.iter().filter(|group| group.runs.len() < FEWEST_RUNS).count();
-        let mut cautions = vec![format!(
-            "Changes are found by E-Divisive with permutations. In comparable runs that never changed, one of the headlines is said \
-             to have changed with a probability of {} %, and one of all other measures with as much; this takes for granted that \
+        let percent = |share: f64| trimmed(100.0 * share, 1);
+        let mut cautions: Vec<String> = history.splits.iter().map(split_in_words).collect();
+        if !history.joined.is_empty() {
+            let parts = history.joined.join(", ");
+            cautions.push(format!("Runs are compared that differ in {parts}, because that was asked for."));
+        }
+        if let Some(first) = history.copies.first() {
+            cautions.push(format!(
+                "{} left out, as a run counts once: {} holds the same run as {}{}.",
+                if history.copies.len() == 1 {
+                    "1 copy is".into()
+                } else {
+                    format!("{} copies are", history.copies.len())
+                },
+                first.copy,
+                first.of,
+                if history.copies.len() == 1 { "" } else { ", for one" }
+            ));
+        }
+        cautions.extend(history.undecided.iter().map(|reason| format!("Not judged: {reason}.")));
+        cautions.push(format!(
+            "The newest runs are held against those before them, from {FEWEST_RUNS} comparable ones on, by Student's test of logarithms: \
+             in runs that never changed, one of the headlines is called worse at {} % of looks. Older changes are found by \
+             E-Divisive with permutations: in such runs, one of the headlines is said to have changed with a probability of {} %, \
+             and one of all other measures with as much. All this takes for granted that \
              runs scatter independently of each other, which a host that drifts does not. A change smaller than {} % is shown and \
              not called better or worse.",
-            trimmed(100.0 * FALSE_ALARMS, 1),
-            trimmed(100.0 * self.history.margin, 2)
-        )];
-        if few > 0 {
-            let what = if few == 1 {
-                "1 group of runs has".to_owned()
-            } else {
-                format!("{few} groups of runs have")
-            };
-            cautions.push(format!("{what} fewer than {FEWEST_RUNS} runs: no change can be found there."));
-        }
+            percent(FALSE_ALARMS_OF_NEWEST),
+            percent(FALSE_ALARMS),
+            trimmed(100.0 * history.margin, 2)
+        ));
         cautions
     }
 
@@ -127,14 +148,65 @@ impl HistoryPage<'_> {
     }
 }
 
+/// What is worse in a series, by its newest runs or by its last change.
+fn worse_in_words(group: &HistoryGroup, series: &Series) -> Option<String> {
+    match series.newest.as_ref().filter(|_| series.is_newest_worse()) {
+        Some(newest) => Some(newest_in_words(group, series, newest)),
+        None => Some(changed_in_words(group, series, series.larger_changes().last()?)),
+    }
+}
+
+/// `vm, all points: throughput 60.0 % lower in the newest run, 2026-11-14 (run-19), than before (100 MB/s to 40 MB/s)`.
+pub(crate) fn newest_in_words(group: &HistoryGroup, series: &Series, newest: &Newest) -> String {
+    let first = &group.runs[group.runs.len() - newest.runs];
+    let which = match newest.runs {
+        1 => format!("the newest run, {}", run_name(first)),
+        runs => format!("the newest {runs} runs, since {}", run_name(first)),
+    };
+    let Series { subject, quantity, unit, .. } = series;
+    if newest.after == 0.0 || newest.after.is_infinite() {
+        return format!("{subject}: {quantity}: nothing was completed in {which}");
+    }
+    let (how, percent) = difference(newest.before, newest.after);
+    let values = [newest.before, newest.after].map(|value| with_unit(value, unit));
+    format!(
+        "{subject}: {quantity} {percent} % {how} in {which}, than before ({} to {})",
+        values[0], values[1]
+    )
+}
+
+/// Lower or higher, and by how many percent.
+fn difference(before: f64, after: f64) -> (&'static str, String) {
+    let how = if after < before { "lower" } else { "higher" };
+    (how, significant(100.0 * (after / before - 1.0).abs()))
+}
+
+/// `compare: runs are in groups that are not compared with each other, as they differ in processor: A (8 runs), B (8 runs).`
+fn split_in_words(split: &Split) -> String {
+    let shown = |(value, runs): &(String, usize)| {
+        let short: String = value.chars().take(MOST_LETTERS).collect();
+        let cut = if short.len() < value.len() { "..." } else { "" };
+        format!("{short}{cut} ({})", count(*runs, "run"))
+    };
+    let mut values: Vec<String> = split.values.iter().take(MOST_VALUES).map(shown).collect();
+    if split.values.len() > MOST_VALUES {
+        values.push(format!("{} more", split.values.len() - MOST_VALUES));
+    }
+    format!(
+        "{}: runs are in groups that are not compared with each other, as they differ in {}: {}. They can be joined.",
+        split.study,
+        split.part,
+        values.join(", ")
+    )
+}
+
 fn group_name(group: &HistoryGroup) -> String {
     format!("{}, {} on {}", group.study, count(group.runs.len(), "run"), group.host)
 }
 
 /// `native, all points: throughput 20 % lower since 2026-11-01 (120 MB/s to 96 MB/s; virtbench 0.1.0 to 0.2.0)`.
 pub(crate) fn changed_in_words(group: &HistoryGroup, series: &Series, change: &Changed) -> String {
-    let which = if change.after < change.before { "lower" } else { "higher" };
-    let percent = 100.0 * (change.after / change.before - 1.0).abs();
+    let (which, percent) = difference(change.before, change.after);
     let versions: Vec<String> =
         change.versions.iter().map(|[name, before, after]| format!("; {name} {before} to {after}")).collect();
     let verdict = match change.direction {
@@ -142,11 +214,19 @@ pub(crate) fn changed_in_words(group: &HistoryGroup, series: &Series, change: &C
         Direction::Better => ", better",
         Direction::Equivalent | Direction::Undecided => "",
     };
+    if !change.after.is_finite() || change.after == 0.0 {
+        let since = run_name(&group.runs[change.run]);
+        return format!(
+            "{}: {}: nothing was completed since {since}{}",
+            series.subject,
+            series.quantity,
+            versions.concat()
+        );
+    }
     format!(
-        "{}: {} {} % {which}{verdict} since {} ({} to {}{})",
+        "{}: {} {percent} % {which}{verdict} since {} ({} to {}{})",
         series.subject,
         series.quantity,
-        significant(percent),
         run_name(&group.runs[change.run]),
         with_unit(change.before, &series.unit),
         with_unit(change.after, &series.unit),
@@ -246,7 +326,9 @@ mod tests {
             folder: format!("/srv/run-{at}"),
             started_unix_s: 1_795_000_000 + 86_400 * at,
             study: "native-vs-vm".into(),
-            plan: "p".into(),
+            parts: BTreeMap::new(),
+            load: None,
+            identity: format!("run {at}"),
             host: "<a host>".into(),
             versions: BTreeMap::from([("virtbench".into(), if at < 10 { "1" } else { "2" }.into())]),
             tags: vec![format!("t{at}")],
@@ -255,7 +337,7 @@ mod tests {
     }
 
     fn page(runs: Vec<HistoryRun>) -> (Takeaway, String) {
-        let history = history(runs, Margin::default(), 1);
+        let history = history(runs, Margin::default(), &[], 1);
         let page = HistoryPage { history: &history };
         (page.takeaway(), page.html("0"))
     }
@@ -275,8 +357,42 @@ mod tests {
     #[test]
     fn few_runs_tell_nothing_and_say_so() {
         let (takeaway, html) = page(vec![run(1, 1.0), run(2, 2.0)]);
-        assert!(takeaway.headline.contains("too few"), "{}", takeaway.headline);
+        let words = "It cannot be told whether it got worse: the newest run, /srv/run-2, has 1 comparable run before it";
+        assert!(takeaway.headline.starts_with(words), "{}", takeaway.headline);
         assert!(html.contains("run-2"));
         assert_eq!(page(Vec::new()).0.headline, "There are no runs.");
+    }
+
+    #[test]
+    fn the_newest_run_is_the_headline_where_it_is_worse() {
+        let of = |last: f64| {
+            let level = |at: u64| if at < 9 { 100e6 * (1.0 + 0.001 * (at % 3) as f64) } else { last };
+            page((0..10).map(|at| run(at, level(at))).collect()).0.headline
+        };
+        let words = "It got worse: vm, all points: throughput 60.0 % lower in the newest run, 2026-11-27 (run-9), than before (100 MB/s to 40.0 MB/s).";
+        assert_eq!(of(40e6), words);
+        let words = "It got worse: vm, all points: throughput: nothing was completed in the newest run, 2026-11-27 (run-9).";
+        assert_eq!(of(0.0), words);
+        assert_eq!(of(100e6), "Nothing is worse than before, in 10 comparable runs.");
+    }
+
+    #[test]
+    fn groups_and_copies_are_said() {
+        let mut runs: Vec<HistoryRun> = (0..12).map(|at| run(at, 100e6)).collect();
+        for (at, run) in runs.iter_mut().enumerate() {
+            run.parts.insert("processor".into(), if at < 6 { "EPYC <1>" } else { "EPYC 2" }.into());
+        }
+        runs.push(HistoryRun { folder: "/srv/copy".into(), ..runs[11].clone() });
+        let (takeaway, html) = page(runs);
+        assert_eq!(
+            takeaway.headline,
+            "Nothing is worse than before, in 6 comparable runs; 6 other runs are not compared with these."
+        );
+        let words = "native-vs-vm: runs are in groups that are not compared with each other, as they differ in processor: \
+                     EPYC 2 (6 runs), EPYC <1> (6 runs). They can be joined.";
+        assert!(takeaway.cautions.iter().any(|caution| caution == words), "{:?}", takeaway.cautions);
+        let copies = "1 copy is left out, as a run counts once: /srv/run-11 holds the same run as /srv/copy.";
+        assert!(takeaway.cautions.iter().any(|caution| caution == copies), "{:?}", takeaway.cautions);
+        assert!(html.contains("EPYC &lt;1&gt;"));
     }
 }

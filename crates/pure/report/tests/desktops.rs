@@ -74,6 +74,7 @@ fn record(desktops: u32, operations: usize, video: Option<DesktopVideo>) -> Desk
         system_percent: 10.0,
         steal_percent: 0.0,
         others_percent: None,
+        runnable: None,
         processors: 2,
         each_percent: Vec::new(),
     };

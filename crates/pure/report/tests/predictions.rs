@@ -74,6 +74,7 @@ fn trials_beside_other_programs_are_said_and_quiet_ones_are_not() {
         system_percent: 90.0,
         steal_percent: 0.0,
         others_percent: Some(others_percent),
+        runnable: None,
         processors: 2,
         each_percent: Vec::new(),
     };

@@ -10,8 +10,10 @@ use super::repeat::share;
 /// When the comparison of two runs fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FailOn {
-    /// Something is worse by more than the margin
+    /// Something is worse by more than the margin (exit code 9), or nothing could be judged (exit code 10)
     Regression,
+    /// Something could not be judged (exit code 10)
+    Undecided,
 }
 
 /// `virtbench compare`
@@ -22,8 +24,13 @@ percentile, after as a multiple of before. What differs between version, host an
 
 Each verdict (better, worse, equivalent within the margin, undecided) is by itself wrong with a probability of at most \
 5 %. --fail-on regression allows for how much is looked at: all that it fails on together is false in at most 5 % of \
-comparisons. Repetitions of two runs have no counterparts, so they are pooled; runs that were not measured in turn also \
-show what else has changed on the host, and that is said.
+comparisons, as far as the spread is known. Repetitions of one run do not show how much runs differ. Comparable runs in the catalogue do, and \
+so do sides measured in turn; of two single runs without either it is unknown, and that is said. A side that completed nothing is worse.
+
+Some comparisons are not possible: runs without a common point (exit code 10 always), points measured once on a side, one run and its copy, \
+hosts that were not as busy (others used 10 % more of the processors, the hypervisor below took 10 % more away, or a quarter more threads wanted \
+each). --fail-on regression ends with exit code 10 where nothing could be judged or a host was busier, --fail-on regression,undecided \
+where anything could not.
 
 --alternate measures both sides in one go: a turn of BEFORE, one of AFTER, one of AFTER, one of BEFORE, and so on. The sides
 are two studies as files, as `virtbench run` has them, that differ in a kernel or a configuration, or one study and two \
@@ -33,7 +40,7 @@ be compared again at any time.
 
 Examples:
   virtbench compare virtbench-native-vs-vm-monday virtbench-native-vs-vm-friday
-  virtbench compare main/run branch/run --fail-on regression --markdown > comment.md
+  virtbench compare main/run branch/run --fail-on regression,undecided --markdown > comment.md
   virtbench compare --alternate old-kernel.toml new-kernel.toml --fail-on regression
   virtbench compare --alternate nightly.toml --before-command ./main/virtbench --after-command ./branch/virtbench
   virtbench compare virtbench-alternate-2026-11-23/before virtbench-alternate-2026-11-23/after --margin 2%
@@ -51,9 +58,14 @@ pub struct CompareRunsArgs {
     /// How much more or less counts as the same
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = share)]
     pub margin: f64,
-    /// End with exit code 9 if it got worse
-    #[arg(long, value_enum)]
-    pub fail_on: Option<FailOn>,
+    /// End with an exit code of its own
+    #[arg(long, value_enum, value_delimiter = ',')]
+    pub fail_on: Vec<FailOn>,
+    /// The catalogue of past runs, by which it is known how much runs differ [default: $XDG_DATA_HOME/virtbench/history.sqlite,
+    /// if there is one]
+    #[cfg(feature = "full")]
+    #[arg(long, value_name = "FILE")]
+    pub catalogue: Option<PathBuf>,
     /// Write a page with figures here [default with --alternate: report.html in --out]
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,

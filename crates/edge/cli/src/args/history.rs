@@ -64,14 +64,22 @@ pub struct HistoryListArgs {
 /// `virtbench history page`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Runs of one plan on one host are followed from run to run, apart from the seed and the number of repetitions. Where the level \
-or the spread of a measure changed is found by E-Divisive (Matteson and James 2014) with permutations: in runs that never changed, \
-one of the headlines is said to have changed with a probability of 5 %, and one of all other measures with as much. \
-Six comparable runs are the fewest in which a change can be found.
+Runs of one plan on one host are followed from run to run, apart from the seed, the number of repetitions and what files are called. \
+Copies of a run count once. Runs that differ otherwise are in groups that are not compared with each other; the page says in what they differ, \
+and --join compares them all the same.
+
+The newest runs, one, two, three, ... of them, are held against those before them since the last change, from four comparable \
+runs on, by Student's test of logarithms: in runs that never changed, one of the headlines is called worse at 1 % of looks. Older changes of level \
+or spread are found by E-Divisive (Matteson and James 2014) with permutations: in runs that never changed, one of the headlines is said to \
+have changed with a probability of 5 %, and one of all other measures with as much. A run that completed nothing is worse than any that did.
+
+--fail-on regression ends with exit code 9 if a headline is worse, and with 10 if the newest run cannot be judged or its host was busier; \
+--fail-on regression,undecided also if a part of it cannot be judged.
 
 Examples:
   virtbench history page ~/runs --html history.html
   virtbench history page --study native-vs-vm --fail-on regression
+  virtbench history page ~/runs --join device --join processor
   virtbench history page --json | jq '.groups[].series[] | select(.changes != [])'")]
 pub struct HistoryPageArgs {
     /// Which runs.
@@ -80,9 +88,12 @@ pub struct HistoryPageArgs {
     /// How much more or less counts as the same
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = share)]
     pub margin: f64,
-    /// End with exit code 9 if a headline is worse since its last change
-    #[arg(long, value_enum)]
-    pub fail_on: Option<FailOn>,
+    /// Compare runs though they differ in this; may be repeated. The page names what runs differ in, such as processor or device
+    #[arg(long, value_name = "PART")]
+    pub join: Vec<String>,
+    /// End with an exit code of its own if a headline is worse in the newest runs, or since its last change
+    #[arg(long, value_enum, value_delimiter = ',')]
+    pub fail_on: Vec<FailOn>,
     /// Write the page here
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,

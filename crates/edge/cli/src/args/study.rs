@@ -158,7 +158,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "N", default_value = "1")]
     pub workers: u32,
     /// Repetitions of each point, instead of the grid's
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repetitions: Option<u32>,
     /// Ramp-up before each point, instead of the grid's
     #[arg(long, value_name = "TIME", value_parser = parse_duration_ns)]

@@ -1,6 +1,8 @@
 //! `virtbench compare`
 
 mod alternate;
+#[cfg(feature = "full")]
+mod past;
 mod side;
 
 use std::fs;
@@ -22,8 +24,12 @@ pub fn execute(args: &CompareRunsArgs) -> Outcome {
     let margin = regression::margin(args.margin)?;
     let folders = folders(args)?;
     let [before, after] = [side::open(&folders[0])?, side::open(&folders[1])?];
-    let sides = [&before, &after].map(|side| (&side.provenance, side.points.as_slice()));
-    let compared = before_after(sides, margin);
+    #[cfg(feature = "full")]
+    let between = past::between(args.catalogue.as_deref(), [&folders[0], &folders[1]], &before)?;
+    // Without the catalogue nobody knows.
+    #[cfg(not(feature = "full"))]
+    let between: Option<virtbench_model::before_after::BetweenRuns> = None;
+    let compared = before_after([&before.set(), &after.set()], margin, between.as_ref());
     let names = folders.each_ref().map(|path| path.display().to_string());
     let page = BeforeAfterPage { compared: &compared, runs: [&names[0], &names[1]] };
     let beside = args.alternate.alternate.then(|| folders[0].with_file_name("report.html"));
@@ -39,7 +45,15 @@ pub fn execute(args: &CompareRunsArgs) -> Outcome {
     } else {
         text(&mut io::stdout().lock(), &compared, &takeaway)?;
     }
-    regression::fail(args.fail_on, compared.is_regression(), takeaway)
+    if compared.environments.is_empty() {
+        return Err(Failure::message(Kind::Undecided, takeaway.headline));
+    }
+    let found = regression::Found {
+        regression: compared.is_regression(),
+        judged: compared.is_judged() && !compared.is_not_comparable(),
+        undecided: &compared.undecided,
+    };
+    regression::fail(&args.fail_on, found, takeaway)
 }
 
 /// The folders of both sides; measured now if that is asked for.
@@ -60,13 +74,8 @@ fn text(out: &mut impl Write, compared: &BeforeAfter, takeaway: &Takeaway) -> io
     let mut table = TextTable::new(0, &[left(10), left(34), left(0), left(0), left(0)]);
     table.row(["", "after / before", "throughput", "mean latency", "99th percentile"]);
     let mut row = |name: &str, point: &str, changes: &[Change]| {
-        let cells = Quantity::ALL.map(|quantity| {
-            let change = quantity.find(changes);
-            change.map_or_else(
-                || "-".to_owned(),
-                |change| format!("{:.3} {}", change.ratio, change.verdict.name()),
-            )
-        });
+        let cells = Quantity::ALL
+            .map(|quantity| Change::find(changes, quantity).map_or_else(|| "-".to_owned(), cell));
         table.row([name.to_owned(), point.to_owned()].into_iter().chain(cells));
     };
     for environment in &compared.environments {
@@ -76,4 +85,13 @@ fn text(out: &mut impl Write, compared: &BeforeAfter, takeaway: &Takeaway) -> io
         }
     }
     writeln!(out, "\n{table}")
+}
+
+/// `0.803 worse`, or what there is to say of a side that completed nothing.
+fn cell(change: &Change) -> String {
+    let verdict = change.verdict.name();
+    if change.is_stopped() {
+        return format!("nothing completed, {verdict}");
+    }
+    if change.ratio.is_finite() { format!("{:.3} {verdict}", change.ratio) } else { format!("- {verdict}") }
 }

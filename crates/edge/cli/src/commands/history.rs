@@ -1,5 +1,6 @@
 //! `virtbench history`
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -60,7 +61,8 @@ fn list(args: &HistoryListArgs) -> Outcome {
 
 fn page(args: &HistoryPageArgs) -> Outcome {
     let margin = regression::margin(args.margin)?;
-    let history = history(select(&args.selection)?, margin, SEED);
+    let history = history(select(&args.selection)?, margin, &args.join, SEED);
+    require_parts(&args.join, &history)?;
     let page = HistoryPage { history: &history };
     if let Some(path) = &args.html {
         fs::write(path, page.html(env!("CARGO_PKG_VERSION")))
@@ -75,13 +77,38 @@ fn page(args: &HistoryPageArgs) -> Outcome {
             say!("\npage: {}", path.display());
         }
     }
-    regression::fail(args.fail_on, history.is_regression(), takeaway)
+    let found = regression::Found {
+        regression: history.is_regression(),
+        judged: history.is_judged() && !history.is_not_comparable(),
+        undecided: &history.undecided,
+    };
+    regression::fail(&args.fail_on, found, takeaway)
+}
+
+/// Refuses to join what no run has.
+fn require_parts(join: &[String], history: &History) -> Outcome {
+    let runs = || history.groups.iter().flat_map(|group| &group.runs);
+    let unknown =
+        join.iter().find(|part| runs().next().is_some() && !runs().any(|run| run.parts.contains_key(*part)));
+    let Some(unknown) = unknown else { return Ok(()) };
+    let known: BTreeSet<&str> = runs().flat_map(|run| run.parts.keys()).map(String::as_str).collect();
+    let known = known.into_iter().collect::<Vec<_>>().join(", ");
+    Err(Failure::message(
+        Kind::Usage,
+        format!("--join: {unknown} is no part of these runs; they have: {known}"),
+    ))
 }
 
 /// What follows, then the headlines of every group of comparable runs.
 fn text(history: &History, takeaway: &Takeaway) {
     for sentence in [&takeaway.headline].into_iter().chain(&takeaway.details).chain(&takeaway.cautions) {
         line(format_args!("{sentence}"));
+    }
+    for split in &history.splits {
+        line(format_args!(
+            "To compare runs of study {} though they differ in it: --join {}",
+            split.study, split.part
+        ));
     }
     for group in &history.groups {
         line(format_args!("\n{}, {} runs on {}", group.study, group.runs.len(), group.host));
@@ -122,6 +149,9 @@ fn select(selection: &SelectionArgs) -> Result<Vec<HistoryRun>, Failure> {
     for (folder, why) in &scanned.unreadable {
         tell!("left out: {why} ({})", folder.display());
     }
+    if let Some(study) = &selection.study {
+        say_studies(&catalogue, study)?;
+    }
     let filter = Filter {
         folders,
         study: selection.study.clone(),
@@ -132,6 +162,17 @@ fn select(selection: &SelectionArgs) -> Result<Vec<HistoryRun>, Failure> {
     catalogue.runs(&filter).map_err(failure)
 }
 
+/// Says which studies there are, where none is of this one.
+fn say_studies(catalogue: &Catalogue, study: &str) -> Outcome {
+    let runs = catalogue.runs(&Filter::default()).map_err(failure)?;
+    let studies: BTreeSet<&str> = runs.iter().map(|run| run.study.as_str()).collect();
+    if !studies.is_empty() && !studies.contains(study) {
+        let studies = studies.into_iter().collect::<Vec<_>>().join(", ");
+        tell!("--study: no run is of study {study}; there are runs of {studies}");
+    }
+    Ok(())
+}
+
 fn whole_path(folder: &Path) -> Result<PathBuf, Failure> {
     folder
         .canonicalize()
@@ -139,7 +180,11 @@ fn whole_path(folder: &Path) -> Result<PathBuf, Failure> {
         .map_err(|error| Failure::new(Kind::Folder, error))
 }
 
-fn default_catalogue() -> Result<PathBuf, Failure> {
+/// Where the catalogue is if nobody says otherwise.
+///
+/// # Errors
+/// The user has no home.
+pub fn default_catalogue() -> Result<PathBuf, Failure> {
     let data = xdg::folder("XDG_DATA_HOME", ".local/share");
     data.map(|data| data.join("virtbench/history.sqlite")).ok_or_else(|| {
         Failure::message(Kind::Environment, "neither XDG_DATA_HOME nor HOME is set: give --catalogue FILE")

@@ -34,10 +34,62 @@ pub fn print_json<T: Serialize>(takeaway: &Takeaway, regression: bool, found: &T
     Ok(say::print_json(&Report { headline, details, cautions, regression, found })?)
 }
 
-/// Fails with an exit code of its own if there is a regression and that was asked for.
-pub fn fail(on: Option<FailOn>, regression: bool, takeaway: Takeaway) -> Outcome {
-    if on == Some(FailOn::Regression) && regression {
+/// What a search for something worse came to.
+#[derive(Debug, Clone, Copy)]
+pub struct Found<'a> {
+    /// Something is worse.
+    pub regression: bool,
+    /// It could be told at all, and on hosts that were as busy.
+    pub judged: bool,
+    /// What could not be judged, each in words.
+    pub undecided: &'a [String],
+}
+
+/// Fails with an exit code of its own if there is a regression, or if that could not be judged, and that was asked for. What was not judged at
+/// all has not passed: that fails whatever was asked for.
+pub fn fail(on: &[FailOn], found: Found<'_>, takeaway: Takeaway) -> Outcome {
+    if on.is_empty() {
+        return Ok(());
+    }
+    if on.contains(&FailOn::Regression) && found.regression {
         return Err(Failure::message(Kind::Regression, takeaway.headline));
     }
+    if !found.judged && !found.regression {
+        return Err(Failure::message(Kind::Undecided, takeaway.headline));
+    }
+    if on.contains(&FailOn::Undecided) && !found.undecided.is_empty() {
+        let message = format!("not judged: {}", found.undecided.join("; "));
+        return Err(Failure::message(Kind::Undecided, message));
+    }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_judged_has_not_passed() {
+        use FailOn::{Regression, Undecided};
+        let some = ["vm is in one run only".to_owned()];
+        for (on, regression, judged, undecided, code) in [
+            (&[][..], true, false, &some[..], None),
+            (&[Regression][..], true, true, &[][..], Some(Kind::Regression)),
+            (&[Regression][..], true, false, &some[..], Some(Kind::Regression)),
+            (&[Regression][..], false, true, &some[..], None),
+            (&[Regression][..], false, false, &some[..], Some(Kind::Undecided)),
+            (&[Regression, Undecided][..], false, true, &some[..], Some(Kind::Undecided)),
+            (&[Regression, Undecided][..], false, true, &[][..], None),
+            (&[Regression, Undecided][..], true, true, &some[..], Some(Kind::Regression)),
+            (&[Undecided][..], true, true, &[][..], None),
+        ] {
+            let takeaway = Takeaway { headline: "h".into(), details: Vec::new(), cautions: Vec::new() };
+            let failed = fail(on, Found { regression, judged, undecided }, takeaway).err();
+            assert_eq!(
+                failed.map(|failure| failure.kind()),
+                code,
+                "{on:?} {regression} {judged} {undecided:?}"
+            );
+        }
+    }
 }

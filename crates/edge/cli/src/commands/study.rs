@@ -43,15 +43,14 @@ use crate::exit::{Failure, Outcome};
 /// It is impossible.
 pub fn estimate(command: &StudyCommand) -> Result<Option<Estimate>, Failure> {
     Ok(match command {
-        StudyCommand::NativeVsVm(args) => Some(native_vs_vm::study(args)?.options.estimate(2)),
+        StudyCommand::NativeVsVm(args) => {
+            Some(native_vs_vm::study(args)?.options.estimate(2).map_err(study_failure)?)
+        }
         StudyCommand::Adapters(args) => {
             let study = adapters::study(args)?;
-            Some(study.options.estimate(study.setups.len()))
+            Some(study.options.estimate(study.setups.len()).map_err(study_failure)?)
         }
-        StudyCommand::Compare(args) => {
-            let study = compare::study(args)?;
-            Some(study.options.estimate(study.environments.len()))
-        }
+        StudyCommand::Compare(args) => Some(compare::study(args)?.estimate().map_err(study_failure)?),
         #[cfg(feature = "full")]
         StudyCommand::Neighbours(args) => Some(neighbours::study(args)?.estimate()),
         #[cfg(feature = "full")]

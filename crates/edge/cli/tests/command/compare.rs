@@ -79,9 +79,103 @@ fn what_cannot_be_compared_is_said() {
     assert_eq!(margin.code(), 2, "{margin:?}");
     let empty = changed(&before, "empty", "b", 1.0);
     fs::write(empty.join("results.jsonl"), "").unwrap();
-    let told = compare(&before, &empty, &["--fail-on", "regression"]);
-    assert_eq!(told.code(), 0, "{told:?}");
-    assert!(told.stdout.contains("no point in common"), "{}", told.stdout);
+    for more in [&[][..], &["--fail-on", "regression"]] {
+        let told = compare(&before, &empty, more);
+        assert_eq!(told.code(), 10, "{told:?}");
+        assert!(told.stdout.contains("no point in common"), "{}", told.stdout);
+    }
     let unwritable = compare(&before, &before, &["--html", "/proc/page.html"]);
     assert!(unwritable.code() == 1 && unwritable.stderr.contains("--html"), "{unwritable:?}");
+}
+
+/// A copy of a run, after it by the clock, with every record changed.
+fn edited(before: &Path, name: &str, edit: impl Fn(&mut serde_json::Value)) -> PathBuf {
+    let after = changed(before, name, "none", 1.0);
+    let path = after.join("results.jsonl");
+    let lines = fs::read_to_string(&path).unwrap();
+    let lines = lines.lines().map(|line| {
+        let mut record: serde_json::Value = serde_json::from_str(line).unwrap();
+        edit(&mut record);
+        record.to_string() + "\n"
+    });
+    let lines: String = lines.collect();
+    fs::write(path, lines).unwrap();
+    after
+}
+
+#[test]
+fn a_disk_that_completes_nothing_is_worse() {
+    let folder = folder();
+    let before = two_environments(folder.path(), "before", 2);
+    let stopped = |record: &mut serde_json::Value| {
+        let total = &mut record["outcome"]["total"];
+        for (name, nothing) in
+            [("operations", 0.into()), ("bytes", 0.into()), ("latency_ns", serde_json::Value::Null)]
+        {
+            total[name] = nothing;
+        }
+        (total["iops"], total["bytes_per_second"]) = (0.0.into(), 0.0.into());
+    };
+    let everywhere = edited(&before, "everywhere", stopped);
+    let once = edited(&before, "once", |record| {
+        if record["environment"] == "b" && record["repetition"] == 1 {
+            stopped(record);
+        }
+    });
+    for after in [everywhere, once] {
+        let told = compare(&before, &after, &["--fail-on", "regression"]);
+        assert_eq!(told.code(), 9, "{told:?}");
+        assert!(told.stdout.contains("b completed nothing in some repetition"), "{}", told.stdout);
+    }
+}
+
+#[test]
+fn what_cannot_be_judged_has_an_exit_code_of_its_own() {
+    let folder = folder();
+    let before = two_environments(folder.path(), "before", 2);
+    let code = |after: &Path, more: &[&str]| {
+        let told = compare(&before, after, &[&["--fail-on"], more].concat());
+        (told.code(), told.stderr.clone())
+    };
+    let renamed = edited(&before, "renamed", |record| {
+        if record["environment"] == "b" {
+            record["environment"] = "c".into();
+        }
+    });
+    assert_eq!(code(&renamed, &["regression"]).0, 0, "what both have was judged");
+    let (undecided, said) = code(&renamed, &["regression,undecided"]);
+    assert!(undecided == 10 && said.contains("b is in one run only"), "{said}");
+    let (same, said) = code(&before, &["regression"]);
+    assert!(same == 10 && said.contains("the same run"), "{said}");
+    let busy = edited(&before, "busy", |record| {
+        record["host"]["others_percent"] = 5000.0.into();
+        record["host"]["processors"] = 2.into();
+    });
+    let (busier, said) = code(&busy, &["regression"]);
+    assert!(busier == 10 && said.contains("Not comparable: the second host was"), "{said}");
+}
+
+#[test]
+fn past_runs_in_a_catalogue_tell_how_much_runs_differ() {
+    let folder = folder();
+    let before = two_environments(folder.path(), "before", 2);
+    let catalogue = folder.path().join("history.sqlite").display().to_string();
+    for (day, (name, factor)) in
+        [("past/1", 0.5), ("past/2", 2.0), ("past/3", 0.4), ("past/4", 3.0)].into_iter().enumerate()
+    {
+        fs::create_dir_all(folder.path().join("past")).unwrap();
+        let past = changed(&before, name, "b", factor);
+        let path = past.join("run.json");
+        let mut run: serde_json::Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+        run["started_unix_s"] = (1_700_000_000 + day as u64).into();
+        fs::write(path, run.to_string()).unwrap();
+    }
+    let past = folder.path().join("past").display().to_string();
+    assert_eq!(run(&["history", "list", &past, "--catalogue", &catalogue]).code(), 0);
+    let after = changed(&before, "after", "b", 0.5);
+    let unknown = compare(&before, &after, &["--catalogue", "/nonexistent"]);
+    assert_eq!(unknown.code(), 7, "{unknown:?}");
+    let known = compare(&before, &after, &["--catalogue", &catalogue, "--fail-on", "regression"]);
+    assert!(known.stdout.contains("known from 4 comparable ones"), "{}", known.stdout);
+    assert_eq!(known.code(), 0, "half as much is nothing unusual: {known:?}");
 }

@@ -67,6 +67,68 @@ fn a_change_over_time_is_told_with_its_day_on_the_page_and_by_the_exit_code() {
 }
 
 #[test]
+fn a_newest_run_that_cannot_be_judged_has_an_exit_code_of_its_own() {
+    let folder = folder();
+    let first = two_environments(folder.path(), "runs/0", 1);
+    let runs = folder.path().join("runs").display().to_string();
+    for day in 1..3 {
+        later(&first, day, 1.0 + 0.001 * day as f64);
+    }
+    let gate = |words: &[&str]| {
+        history(folder.path(), &[&["page", &runs, "--fail-on", "regression"], words].concat())
+    };
+    let few = gate(&[]);
+    assert!(few.code() == 10 && few.stderr.contains("2 comparable runs before it"), "{few:?}");
+    let none = gate(&["--study", "TYPO"]);
+    assert!(
+        none.code() == 10 && none.stderr.contains("no run is of study TYPO; there are runs of compare"),
+        "{none:?}"
+    );
+    later(&first, 3, 1.0);
+    assert_eq!(gate(&[]).code(), 0, "{:?}", gate(&[]));
+    later(&first, 4, 0.1);
+    let worse = gate(&[]);
+    assert!(
+        worse.code() == 9 && worse.stdout.contains("in the newest run"),
+        "the first run after it: {worse:?}"
+    );
+}
+
+#[test]
+fn runs_that_differ_are_joined_where_that_is_asked_for() {
+    let folder = folder();
+    let first = two_environments(folder.path(), "runs/0", 1);
+    let runs = folder.path().join("runs").display().to_string();
+    for day in 1..16 {
+        let later = later(&first, day, (1.0 + 0.001 * (day % 3) as f64) * if day < 8 { 1.0 } else { 0.5 });
+        let path = later.join("run.json");
+        let text = fs::read_to_string(&path).unwrap();
+        let mut run: serde_json::Value = serde_json::from_str(&text).unwrap();
+        // A grid's name is no part of what is measured, a device is.
+        run["plan"]["grid"] = format!("./grid-{day}.toml").into();
+        if day >= 8 {
+            run["host"]["disk"]["device"] = "/dev/other".into();
+        }
+        fs::write(&path, run.to_string()).unwrap();
+    }
+    let page = |words: &[&str]| {
+        history(folder.path(), &[&["page", &runs, "--fail-on", "regression"], words].concat())
+    };
+    let apart = page(&[]);
+    assert_eq!(apart.code(), 0, "{apart:?}");
+    for words in ["they differ in device: ", "(8 runs)", "--join device"] {
+        assert!(apart.stdout.contains(words), "{words}: {}", apart.stdout);
+    }
+    let joined = page(&["--join", "device"]);
+    assert!(joined.code() == 9 && joined.stdout.contains("/dev/other"), "{joined:?}");
+    let unknown = page(&["--join", "colour"]);
+    assert!(
+        unknown.code() == 2 && unknown.stderr.contains("they have: ") && unknown.stderr.contains("device"),
+        "{unknown:?}"
+    );
+}
+
+#[test]
 fn runs_are_filtered_tagged_and_forgotten() {
     let folder = folder();
     let first = two_environments(folder.path(), "runs/0", 1);

@@ -65,7 +65,13 @@ fn a_wrong_file_is_refused_with_its_name_and_line() {
     for (text, said) in [
         ("study = 'compare'\nspeed = 1\n", "line 2: speed"),
         ("study = 'weather'\n", "there is no study"),
-        ("study = 'compare'\nenvironment = ['a=native:', 'b=native:']\nsize = 'much'\n", "size"),
+        ("study = 'compare'\nenvironment = ['a=native:', 'b=native:']\n# size\nsize = 'much'\n", "line 4: "),
+        ("study = 'compare'\nenvironment = ['a=native:', 'b=native:']\nrepetitions = 0\n", "line 3: "),
+        ("study = 'compare'\nenvironment = ['a=native:', 'b=native:']\nsize = 0\n", "line 3: "),
+        (
+            "study = 'compare'\nenvironment = ['a=native:', 'a=native:/tmp']\n",
+            "two environments are called a",
+        ),
         ("nonsense", "line 1"),
     ] {
         fs::write(&path, text).unwrap();

@@ -144,13 +144,15 @@ fn what_cannot_be_reached_or_used_is_said() {
         6,
         &["cannot be reached", "Permission denied"],
     );
-    refused(&sshd.address("authorized/below"), 6, &["cannot make the folder"]);
+    refused(&sshd.address("authorized/below"), 3, &["cannot make the folder"]);
+    refused(&sshd.address("mistyped/below"), 3, &["cannot make the folder"]);
+    assert!(!sshd.path("mistyped").exists());
     refused("ssh://metal", 2, &["names no folder"]);
     refused("telnet://metal/srv", 2, &["is no environment"]);
     fs::create_dir_all(sshd.path("held/.virtbench-agent")).unwrap();
     let held = fs::File::open(sshd.path("held/.virtbench-agent")).unwrap();
     held.lock().unwrap();
-    refused(&sshd.address("held"), 6, &["in use by another run of virtbench", "name another folder"]);
+    refused(&sshd.address("held"), 3, &["in use by another run of virtbench", "name another folder"]);
 }
 
 #[test]
@@ -172,7 +174,7 @@ fn a_far_disk_without_room_or_execution_is_found_out() {
         format!("ssh://metal{}?{}", path(name).display(), config.split_once('?').unwrap().1)
     };
     let done = study(folder.path(), &out, &[format!("metal={}", address("small")), "native:".into()], &[]);
-    assert_eq!(done.code(), 6, "{done:?}");
+    assert_eq!(done.code(), 3, "{done:?}");
     assert!(done.stderr.contains("room") || done.stderr.contains("space"), "{}", done.stderr);
     let done = study(folder.path(), &out, &[format!("metal={}", address("noexec")), "native:".into()], &[]);
     assert_eq!(done.code(), 0, "{done:?}");

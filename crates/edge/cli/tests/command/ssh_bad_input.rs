@@ -6,7 +6,9 @@ use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
+
+use virtbench_mark::{MARK_FILE, Mark, RunId};
 
 use crate::support::sshd::Sshd;
 use crate::support::{Finished, finish, folder, run, signal, virtbench, wait_for};
@@ -61,8 +63,89 @@ fn a_read_only_folder_is_found_out() {
     let sshd = Sshd::with("", &format!("mount -t tmpfs -o ro none '{}'", mounted.path().display()));
     for (name, said) in [("", "cannot write into"), ("below", "cannot make the folder")] {
         let refused = load(&elsewhere(&sshd, &mounted.path().join(name)));
-        assert!(refused.code() == 6 && refused.stderr.contains(said), "{refused:?}");
+        assert!(refused.code() == 3 && refused.stderr.contains(said), "{refused:?}");
     }
+}
+
+#[test]
+fn a_folder_without_room_is_the_target_that_cannot_be_used() {
+    assert!(rustix::process::geteuid().is_root(), "this test mounts file systems: run it as root");
+    let mounted = folder();
+    let sshd = Sshd::with("", &format!("mount -t tmpfs -o size=2m none '{}'", mounted.path().display()));
+    let refused = load(&elsewhere(&sshd, mounted.path()));
+    assert!(refused.code() == 3 && refused.stderr.contains("no room"), "{refused:?}");
+}
+
+#[test]
+fn files_of_the_user_stay_whatever_they_are_called() {
+    let sshd = Sshd::start();
+    let far = sshd.path("far");
+    fs::create_dir_all(far.join(".virtbench-agent/sub")).unwrap();
+    for name in [".virtbench-my-notes", ".virtbench-agent/thesis.txt", ".virtbench-agent/sub/x"] {
+        let file = fs::File::create(far.join(name)).unwrap();
+        file.set_modified(SystemTime::now() - Duration::from_secs(3600)).unwrap();
+    }
+    let refused = load(&sshd.address("far"));
+    assert_eq!(refused.code(), 3, "{refused:?}");
+    assert!(
+        refused.stderr.contains("is not virtbench's") && refused.stderr.contains("another folder"),
+        "{refused:?}"
+    );
+    fs::rename(far.join(".virtbench-agent"), far.join("theirs")).unwrap();
+    assert_eq!(load(&sshd.address("far")).code(), 0);
+    assert!(far.join("theirs/thesis.txt").exists() && far.join("theirs/sub/x").exists());
+    assert!(far.join(".virtbench-my-notes").exists() && !far.join(".virtbench-agent").exists());
+}
+
+#[test]
+fn a_way_through_another_machine_that_is_dead_is_named() {
+    let sshd = Sshd::start();
+    let address = sshd.address("far");
+    let (_, config) = address.split_once("config=").unwrap();
+    let text = fs::read_to_string(config).unwrap();
+    let through = sshd.path("through");
+    fs::write(
+        &through,
+        format!("Host jump\n  HostName 127.0.0.1\n  Port 1\nHost metal\n  ProxyJump jump\n{text}"),
+    )
+    .unwrap();
+    let refused = load(&address.replace(config, &through.display().to_string()));
+    assert_eq!(refused.code(), 6, "{refused:?}");
+    assert!(refused.stderr.contains("ProxyJump") && !refused.stderr.contains("MaxStartups"), "{refused:?}");
+}
+
+#[test]
+fn what_a_users_configuration_says_for_logins_by_hand_is_overridden() {
+    let sshd = Sshd::start();
+    let address = sshd.address("far");
+    let (_, config) = address.split_once("config=").unwrap();
+    let text = fs::read_to_string(config).unwrap();
+    for line in
+        ["RemoteCommand tmux attach", "StdinNull yes", "SessionType none", "ForkAfterAuthentication yes"]
+    {
+        let other = sshd.path("other");
+        fs::write(&other, format!("{line}\n{text}")).unwrap();
+        let done = load(&address.replace(config, &other.display().to_string()));
+        assert_eq!(done.code(), 0, "{line}: {done:?}");
+    }
+}
+
+#[test]
+fn a_stop_during_a_login_ends_it_at_once() {
+    // Its login never speaks.
+    let sshd = Sshd::with("ForceCommand sleep 600", "");
+    let machine = format!("metal={}", sshd.address("far"));
+    let child = virtbench().args(["load", "--size", "4MiB", "--environment", &machine]).spawn().unwrap();
+    let far = sshd.path("log");
+    wait_for("the login", || {
+        fs::read_to_string(&far).is_ok_and(|log| log.contains("Accepted")).then_some(())
+    });
+    let asked = Instant::now();
+    signal(&child, "INT");
+    let stopped = finish(child);
+    assert_eq!(stopped.code(), 130, "{stopped:?}");
+    // Of the login's own limit of two minutes.
+    assert!(asked.elapsed() < Duration::from_secs(60), "{:?}", asked.elapsed());
 }
 
 #[test]
@@ -80,23 +163,23 @@ fn an_agent_of_another_version_that_is_kept_there_is_neither_used_nor_removed() 
 }
 
 #[test]
-fn what_a_login_left_that_was_cut_off_is_swept() {
+fn what_killed_logins_and_agents_left_is_swept_by_its_mark() {
     let sshd = Sshd::start();
-    let path = |name: &str| sshd.path("far").join(name);
-    fs::create_dir(sshd.path("far")).unwrap();
-    for name in [".virtbench-agent-77.77", ".virtbench-probe-78", ".virtbench-agent-79", "theirs-1-2"] {
-        let file = fs::File::create(path(name)).unwrap();
-        if name != ".virtbench-agent-79" {
-            file.set_modified(SystemTime::now() - Duration::from_secs(3600)).unwrap();
-        }
+    let far = sshd.path("far");
+    let mark = Mark::new(RunId::new_random(), "login").to_string();
+    // One of a process that never was, one of this process, and one that somebody else made.
+    for (name, written) in [("gone", format!("{mark}1")), ("alive", mark), ("theirs", "virtbench".to_owned())]
+    {
+        let folder = far.join(format!(".virtbench-login-{name}"));
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("program"), "x").unwrap();
+        fs::write(folder.join(MARK_FILE), written).unwrap();
     }
     let done = load(&sshd.address("far"));
     assert_eq!(done.code(), 0, "{done:?}");
-    let mut left: Vec<_> =
-        fs::read_dir(sshd.path("far")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let mut left: Vec<_> = fs::read_dir(far).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     left.sort();
-    // One may still be logging in.
-    assert_eq!(left, [".virtbench-agent-79", "theirs-1-2"]);
+    assert_eq!(left, [".virtbench-login-alive", ".virtbench-login-theirs"]);
 }
 
 #[test]
@@ -107,7 +190,7 @@ fn a_folder_has_one_controller_and_the_other_is_told() {
     let first = virtbench().args(words).spawn().unwrap();
     wait_for("the first controller's file", || sshd.path("far/.virtbench-agent/disk").exists().then_some(()));
     let second = load(&sshd.address("far"));
-    assert!(second.code() == 6 && second.stderr.contains("in use by another run of virtbench"), "{second:?}");
+    assert!(second.code() == 3 && second.stderr.contains("in use by another run of virtbench"), "{second:?}");
     assert!(sshd.path("far/.virtbench-agent/disk").exists(), "the first one's file is gone");
     signal(&first, "INT");
     finish(first);

@@ -38,7 +38,7 @@ pub enum Owner {
     Lives,
     /// It has ended: what it made is left over.
     Gone,
-    /// On another machine, where this one cannot look.
+    /// On another machine, where this one cannot look, or on this one before it was started anew.
     Elsewhere,
 }
 
@@ -92,12 +92,13 @@ impl Label {
         [KERNEL, INITRAMFS, DISK].contains(&purpose).then(|| Self::parse(label)).flatten()
     }
 
-    /// Whether whoever made it still lives.
+    /// Whether whoever made it still lives. One of this machine's id and of another start may be of a machine that was cloned from this one, and
+    /// lives.
     #[must_use]
     pub fn owner(&self) -> Owner {
-        if self.machine != machine() {
+        if self.machine != machine() || self.boot != boot() {
             Owner::Elsewhere
-        } else if self.boot == boot() && began(self.process) == Some(self.began) {
+        } else if began(self.process) == Some(self.began) {
             Owner::Lives
         } else {
             Owner::Gone
@@ -167,7 +168,7 @@ mod tests {
         let mine = Label::new();
         assert_eq!(mine.owner(), Owner::Lives);
         assert_eq!(Label { began: mine.began + 1, ..mine.clone() }.owner(), Owner::Gone);
-        assert_eq!(Label { boot: "0".repeat(DIGITS), ..mine.clone() }.owner(), Owner::Gone);
+        assert_eq!(Label { boot: "0".repeat(DIGITS), ..mine.clone() }.owner(), Owner::Elsewhere);
         assert_eq!(Label { machine: "0".repeat(DIGITS), ..mine }.owner(), Owner::Elsewhere);
     }
 }

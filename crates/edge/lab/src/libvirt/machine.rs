@@ -1,10 +1,11 @@
 //! A domain with an agent in it, from its start to its end.
 
+use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use virtbench_agent::Console;
 use virtbench_agent::protocol::{Greeting, PORT_NAME, ProtocolError, TargetRef};
-use virtbench_libvirt::{Domain, ErrorKind, Hypervisor, LibvirtError, StartFlags};
+use virtbench_libvirt::{Domain, ErrorKind, Hypervisor, LibvirtError, StartFlags, close_stream};
 use virtbench_record::{GuestFacts, HostFacts};
 
 use super::host::times;
@@ -16,6 +17,8 @@ use crate::remote::Alive;
 
 /// How long a domain that has hung up may take to end.
 const END_LIMIT: Duration = Duration::from_secs(3);
+/// How long libvirt may take to close a stream.
+const CLOSE_LIMIT: Duration = Duration::from_secs(2);
 /// How long it may take to power off.
 const POWER_OFF_LIMIT: Duration = Duration::from_secs(10);
 /// How often it is asked whether it has ended.
@@ -26,12 +29,15 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 pub(super) struct Running {
     domain: Domain,
     console: Console,
+    /// What it is talked with, to be closed before it ends: its console, and its agent's channel.
+    streams: Vec<UnixStream>,
     /// libvirt refuses to have what runs go on, and what waits wait.
     waits: bool,
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
+        self.close_streams();
         match self.domain.destroy() {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::NoDomain => {}
@@ -56,14 +62,18 @@ impl Running {
         // Its agent would take a channel that nobody has opened for a controller that is gone.
         let flags = StartFlags::PAUSED | StartFlags::ENDS_WITH_CONNECTION;
         let domain = hypervisor.start(xml, flags).map_err(|error| refused("started", &error))?;
-        let mut running = Self { domain, console: Console::default(), waits: true };
+        let mut running = Self { domain, console: Console::default(), streams: Vec::new(), waits: true };
         // Without a console a guest works as well; an error of its says less.
         match running.domain.open_console() {
-            Ok(opened) => running.console = Console::collect(opened).map_err(no_thread)?,
+            Ok(opened) => {
+                running.streams.extend(opened.try_clone());
+                running.console = Console::collect(opened).map_err(no_thread)?;
+            }
             Err(error) => tracing::warn!(%error, "the domain has no console"),
         }
         let channel = running.domain.open_channel(PORT_NAME);
         let channel = channel.map_err(|error| refused("talked to", &error))?;
+        running.streams.extend(channel.try_clone());
         let mut connection = Connection::new(channel).map_err(no_thread)?;
         running.resume()?;
         match connection.greet(limit) {
@@ -133,9 +143,19 @@ impl Running {
         }
     }
 
-    /// Has its agent power it off, within a time limit.
-    pub(super) fn power_off(&self, connection: &mut Connection) {
+    /// Closes the streams to it.
+    fn close_streams(&mut self) {
+        for stream in self.streams.drain(..) {
+            if !close_stream(&stream, CLOSE_LIMIT) {
+                tracing::warn!("a stream of a domain is still open after {CLOSE_LIMIT:?}");
+            }
+        }
+    }
+
+    /// Has its agent power it off, within a time limit. The agent waits for the channel to be closed.
+    pub(super) fn power_off(&mut self, connection: &mut Connection) {
         let told = connection.shut_down().is_ok();
+        self.close_streams();
         tracing::info!(told, "a domain powers off");
         if told {
             let _ = self.ended_within(POWER_OFF_LIMIT);

@@ -17,6 +17,7 @@ const STALE: Duration = Duration::from_secs(3600);
 pub(super) fn sweep(hypervisor: &Hypervisor, pool: &Pool) -> Result<usize, LibvirtError> {
     let (mut running, mut removed) = (BTreeSet::new(), 0);
     for domain in hypervisor.domains()? {
+        // A domain ends with its owner's connection: of one that cannot be looked for, it proves that the owner lives.
         let Some(Made { label, shares }) = made(&domain)? else { continue };
         if label.owner() == Owner::Gone {
             gone(domain.destroy(), ErrorKind::NoDomain)?;

@@ -71,7 +71,7 @@ impl SshAppliances {
         stop: &AtomicBool,
         on_progress: &mut dyn FnMut(&str, u64, u64),
     ) -> Result<Self, LabError> {
-        let failed = |source| LabError::Machine { machine: host.address.to_string(), source };
+        let failed = |source| LabError::of(&host.address.to_string(), source);
         let address = host.address.clone().with_agent_name(KEEPER);
         let mut keeper = RemoteAgent::start(NAME, &address).map_err(failed)?;
         check_bridge(&mut keeper, host).map_err(failed)?;

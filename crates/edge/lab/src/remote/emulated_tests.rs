@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use virtbench_agent::protocol::{Job, TEST_FILE, TargetRef};
 use virtbench_agents::agents;
+use virtbench_mark::{MARK_FILE, Mark, RunId};
 use virtbench_workload::{AccessLine, AccessSpec, EngineKind, JobSpec, LoadSpec};
 
 use super::login::log_in;
@@ -23,12 +24,17 @@ const EMULATOR: &str = "qemu-aarch64-static";
 fn the_agent_for_arm_makes_a_file_and_loads_it() {
     let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
     let agent = agents().iter().find(|agent| agent.machine() == "aarch64").unwrap();
-    let program = folder.path().join("agent");
+    let login = folder.path().join(".virtbench-login-0");
+    fs::create_dir(&login).unwrap();
+    // Of a login that has ended: with an emulator there is none.
+    let mark = Mark::new(RunId::new_random(), "login");
+    fs::write(login.join(MARK_FILE), format!("{mark}1")).unwrap();
+    let program = login.join("program");
     fs::write(&program, agent.blocks().unwrap()).unwrap();
     fs::set_permissions(&program, Permissions::from_mode(0o700)).unwrap();
     let (stream, other) = UnixStream::pair().unwrap();
     let mut command = Command::new(EMULATOR);
-    command.arg(&program).arg("--remote").arg(folder.path()).arg(&program);
+    command.arg(&program).arg("--remote").arg(folder.path()).arg(&login);
     let mut process =
         AgentProcess::spawn_talking(command, OwnedFd::from(other), "the emulated agent").unwrap();
     log_in(&stream, agents(), LIMIT).unwrap();

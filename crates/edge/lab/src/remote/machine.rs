@@ -54,7 +54,7 @@ impl Environment for Ssh {
 
     fn start(&mut self) -> Result<Box<dyn Machine>, LabError> {
         let machine = self.connect();
-        let machine = machine.map_err(|source| LabError::Machine { machine: self.name.clone(), source })?;
+        let machine = machine.map_err(|source| LabError::of(&self.name, source))?;
         Ok(Box::new(machine))
     }
 }

@@ -3,11 +3,13 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 use std::time::Duration;
 
-use virtbench_agent::protocol::Greeting;
+use virtbench_agent::protocol::{FailureKind, Greeting};
 use virtbench_agents::agents;
+use virtbench_mark::RunId;
 
 use super::address::SshAddress;
 use super::alive::Alive;
@@ -27,8 +29,11 @@ const END_LIMIT: Duration = Duration::from_secs(3);
 const NO_CONNECTION: i32 = 255;
 /// In what ssh says when the server hangs up before it has introduced itself.
 const NO_GREETING: &str = "kex_exchange_identification";
+/// In what ssh says then where it got no further than to a machine or command in between. A server that is reached straight drops a
+/// connection that has a peer; there is none behind a pipe.
+const NO_WAY: [&str; 2] = ["UNKNOWN port", "stdio forwarding failed"];
 /// What ssh is always told: nobody can be asked for anything, and a connection that is cut is noticed in 15 seconds.
-const OPTIONS: [&str; 11] = [
+const OPTIONS: [&str; 13] = [
     "-T",
     "-e",
     "none",
@@ -40,7 +45,14 @@ const OPTIONS: [&str; 11] = [
     "ServerAliveInterval=5",
     "-o",
     "ServerAliveCountMax=3",
+    "-o",
+    "RemoteCommand=none",
 ];
+/// What undoes more that a user's configuration may say for logins by hand: no input, no session, no foreground.
+const MORE_OPTIONS: [&str; 6] =
+    ["-o", "StdinNull=no", "-o", "SessionType=default", "-o", "ForkAfterAuthentication=no"];
+/// The version from which on there are these.
+const MORE_FROM: (u32, u32) = (8, 7);
 
 /// An agent that has greeted. It ends with its connection, which ends with this.
 #[derive(Debug)]
@@ -58,8 +70,12 @@ impl RemoteAgent {
         let turn = Turn::wait();
         let (stream, other) = UnixStream::pair().map_err(failed)?;
         let mut command = Command::new("ssh");
-        command.args(OPTIONS).args(address.ssh_arguments());
-        command.arg("--").arg(script::command(address, agents())?);
+        command.args(OPTIONS);
+        if has_more_options() {
+            command.args(MORE_OPTIONS);
+        }
+        command.args(address.ssh_arguments());
+        command.arg("--").arg(script::command(address, &RunId::new_random(), agents())?);
         let mut process = AgentProcess::spawn_talking(command, OwnedFd::from(other), "ssh")?;
         log_in(&stream, agents(), LOGIN_LIMIT).map_err(|error| explain(address, error, &mut process))?;
         drop(turn);
@@ -78,17 +94,47 @@ impl RemoteAgent {
     }
 }
 
+/// Whether this host's ssh knows them, as it says itself.
+fn has_more_options() -> bool {
+    static KNOWN: OnceLock<bool> = OnceLock::new();
+    *KNOWN.get_or_init(|| {
+        let said = Command::new("ssh").arg("-V").stdin(Stdio::null()).output();
+        said.is_ok_and(|said| {
+            version(&String::from_utf8_lossy(&said.stderr)).is_some_and(|version| version >= MORE_FROM)
+        })
+    })
+}
+
+/// `OpenSSH_9.2p1 Debian-2` is 9.2.
+fn version(said: &str) -> Option<(u32, u32)> {
+    let digits = said.split("OpenSSH_").nth(1)?;
+    let mut numbers = digits.split(|letter: char| !letter.is_ascii_digit()).map(str::parse);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+}
+
 /// What a login that came to nothing means.
 fn explain(address: &SshAddress, error: LoginError, process: &mut AgentProcess) -> MachineError {
     match error {
+        LoginError::Stopped => MachineError::Stopped,
         LoginError::Unusable(why) => {
             MachineError::Unreachable { why: format!("{address} cannot be used: {why}"), console: Vec::new() }
         }
+        LoginError::Folder(why) => MachineError::Refused {
+            kind: FailureKind::Target,
+            message: format!("{address} cannot be used: {why}"),
+        },
         LoginError::Broken { error, last } => {
             let ended = process.ended_within(END_LIMIT);
             let command = format!("ssh {} true", address.ssh_arguments().join(" "));
             let dropped = |console: &[String]| console.iter().any(|line| line.contains(NO_GREETING));
+            let jumps = |console: &[String]| {
+                console.iter().any(|line| NO_WAY.iter().any(|words| line.contains(words)))
+            };
             let why = match &ended {
+                Some((_, console)) if dropped(console) && jumps(console) => format!(
+                    "{address}: what ssh reaches it through (ProxyJump or ProxyCommand in its configuration) gives no way to it, and \
+                     `{command}` must work"
+                ),
                 Some((_, console)) if dropped(console) => format!(
                     "{address}: its ssh server dropped the connection before the login; too many may be logging in there at \
                      once (MaxStartups in its sshd_config), and `{command}` must work"
@@ -107,5 +153,18 @@ fn explain(address: &SshAddress, error: LoginError, process: &mut AgentProcess) 
             console.extend(Some(last).filter(|last| !last.is_empty()));
             MachineError::Unreachable { why, console }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_of_ssh_are_read() {
+        assert_eq!(version("OpenSSH_9.2p1 Debian-2+deb12u2, OpenSSL 3.0.11"), Some((9, 2)));
+        assert_eq!(version("OpenSSH_for_Windows_8.1p1"), None);
+        assert_eq!(version("OpenSSH_10.0p2"), Some((10, 0)));
+        assert!(has_more_options(), "the ssh of this host");
     }
 }

@@ -1,6 +1,7 @@
 //! What the shell of an existing machine is told: it gets the agent and makes way for it.
 
 use virtbench_agents::{Agent, AgentError, BLOCK_BYTES};
+use virtbench_mark::{MARK_FILE, RunId, SHELL_MARK};
 
 use super::address::SshAddress;
 
@@ -9,53 +10,68 @@ pub(super) const MARK: &str = "virtbench-login";
 
 /// The script. It is one line without single quotes or exclamation marks, so that any login shell hands it on as it is.
 ///
-/// What an earlier one left that was killed in the middle, as by a reboot, is removed: a login takes two minutes at most.
+/// The named folder is made, but not its parents: a mistyped mount point would have another disk measured. The agent is told, and removes it.
+/// All else that it writes is in a folder with a mark, but for an agent that is kept. The agent removes that folder, and those that killed logins
+/// have left; what carries no mark is nobody's business.
 ///
-/// Arguments: the folder, whether the agent is kept (`keep` or `remove`), how the agent is begun, then machine, blocks and
+/// Arguments: the folder, whether the agent is kept (`keep` or `remove`), the run's id, how the agent is begun, then machine, blocks and
 /// digest of each agent.
 const SCRIPT: &str = "\
-umask 077; folder=$1; keep=$2; begin=$3; shift 3; \
+umask 077; folder=$1; keep=$2; run=$3; begin=$4; made=; shift 4; \
 say() { echo; echo \"MARK $*\"; }; \
-stop() { say \"no $*\"; exit 1; }; \
+stop() { say \"no $*\"; exit 1; }; refuse() { say \"unusable $*\"; exit 1; }; \
 [ \"$(uname -s)\" = Linux ] || stop \"its system is $(uname -s), and virtbench has an agent for Linux\"; \
 machine=$(uname -m); blocks=; all=; \
 while [ $# -ge 3 ]; do all=\"$all $1\"; if [ \"$1\" = \"$machine\" ]; then blocks=$2; digest=$3; fi; shift 3; done; \
 [ -n \"$blocks\" ] || stop \"its processor is $machine, and this virtbench has agents for$all: one that make install builds has more\"; \
-mkdir -p \"$folder\" 2>/dev/null || stop \"cannot make the folder $folder: $(mkdir -p \"$folder\" 2>&1)\"; \
-[ -w \"$folder\" ] || stop \"cannot write into $folder\"; \
-find \"$folder\" -maxdepth 1 -type f -name \".virtbench-*-*\" -mmin +10 -exec rm -f {} + 2>/dev/null; \
+[ -d \"$folder\" ] || { why=$(mkdir \"$folder\" 2>&1) || refuse \"cannot make the folder $folder: $why\"; made=made; }; \
+[ -w \"$folder\" ] || refuse \"cannot write into $folder\"; \
 command -v sha256sum >/dev/null || stop \"it has no sha256sum\"; \
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/virtbench; place=; why=; \
+FUNCTION; sum() { sha256sum \"$1\" 2>/dev/null | cut -c 1-64; }; \
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/virtbench; login=; \
+away() { if [ -n \"$login\" ]; then rm -f \"$login/program\" \"$login/MARKER\"; rmdir \"$login\"; login=; fi; } 2>/dev/null; \
+leave() { away; if [ -n \"$made\" ]; then rmdir \"$folder\" 2>/dev/null; fi; }; trap leave 0; trap \"exit 1\" 1 2 13 15; \
 if [ $keep = keep ]; then set -- \"$cache\"; else set -- \"$folder\" \"${XDG_RUNTIME_DIR:-/tmp}\" /tmp /var/tmp \"$HOME\"; fi; \
-for one in \"$@\"; do \
-if [ $keep = keep ]; then mkdir -p \"$one\" 2>/dev/null; fi; \
-probe=$one/.virtbench-probe-$$; \
-if { echo \"exit 0\" > \"$probe\"; } 2>/dev/null && chmod 700 \"$probe\" && \"$probe\" 2>/dev/null; then place=$one; fi; \
-rm -f \"$probe\" 2>/dev/null; [ -z \"$place\" ] || break; done; \
-[ -n \"$place\" ] || stop \"no program can be written and executed in any of: $*\"; \
-sum() { sha256sum \"$1\" 2>/dev/null | cut -c 1-64; }; \
-if [ $keep = keep ]; then agent=$place/agent-$digest; else agent=$place/.virtbench-agent-$$; fi; \
+for place in \"$@\"; do \
+if [ $keep = keep ]; then mkdir -p \"$place\" 2>/dev/null; fi; \
+mkdir \"$place/.virtbench-login-$run\" 2>/dev/null || continue; login=$place/.virtbench-login-$run; \
+if { mark > \"$login/MARKER\" && echo \"exit 0\" > \"$login/program\"; } 2>/dev/null && \
+chmod 700 \"$login/program\" && \"$login/program\" 2>/dev/null; then break; fi; \
+away; done; \
+[ -n \"$login\" ] || refuse \"no program can be written and executed in any of: $*\"; \
+agent=$login/program; if [ $keep = keep ]; then agent=$place/agent-$digest; fi; \
 if [ $keep = keep ] && [ \"$(sum \"$agent\")\" = \"$digest\" ]; then say have $machine; else \
-part=$agent.$$; trap \"rm -f \\\"$part\\\"\" 0 1 2 15; say need $machine; \
-dd bs=BLOCK count=$blocks iflag=fullblock of=\"$part\" 2>/dev/null || stop \"cannot write the agent into $place: no room\"; \
+say need $machine; part=$login/program; \
+dd bs=BLOCK count=$blocks iflag=fullblock of=\"$part\" 2>/dev/null || refuse \"cannot write the agent into $place: no room\"; \
 [ \"$(sum \"$part\")\" = \"$digest\" ] || stop \"the agent has not arrived whole in $place: is there room?\"; \
-chmod 700 \"$part\" && mv \"$part\" \"$agent\" || stop \"cannot keep the agent in $place\"; trap - 0 1 2 15; fi; \
-if [ $keep = keep ]; then exec \"$agent\" $begin \"$folder\"; else exec \"$agent\" $begin \"$folder\" \"$agent\"; fi";
+chmod 700 \"$part\" || stop \"cannot keep the agent in $place\"; \
+if [ $keep = keep ]; then mv \"$part\" \"$agent\" || stop \"cannot keep the agent in $place\"; fi; fi; \
+exec \"$agent\" $begin \"$folder\" \"$login\" $made";
 
 /// The command for the login shell of the machine at `address`.
-pub(super) fn command(address: &SshAddress, agents: &[Agent]) -> Result<String, AgentError> {
-    let script = SCRIPT.replace("MARK", MARK).replace("BLOCK", &BLOCK_BYTES.to_string());
+pub(super) fn command(address: &SshAddress, run: &RunId, agents: &[Agent]) -> Result<String, AgentError> {
+    let script = script();
     let keep = if address.keeps_agent() { "keep" } else { "remove" };
     let folder = address.folder().to_string_lossy();
     // One in the user's home may begin as an option does.
     let folder = quoted(&if folder.starts_with('/') { folder.into_owned() } else { format!("./{folder}") });
     let mut command =
-        format!("exec /bin/sh -c '{script}' virtbench {folder} {keep} {}", quoted(address.begin()));
+        format!("exec /bin/sh -c '{script}' virtbench {folder} {keep} {run} {}", quoted(address.begin()));
     for agent in agents {
         let blocks = agent.blocks()?.len() / BLOCK_BYTES;
         command.push_str(&format!(" {} {blocks} {}", agent.machine(), agent.digest()?));
     }
     Ok(command)
+}
+
+fn script() -> String {
+    let words = [
+        ("MARKER", MARK_FILE),
+        ("MARK", MARK),
+        ("FUNCTION", SHELL_MARK),
+        ("BLOCK", &BLOCK_BYTES.to_string()),
+    ];
+    words.into_iter().fold(SCRIPT.to_owned(), |script, (word, value)| script.replace(word, value))
 }
 
 /// As one word for any login shell.
@@ -65,20 +81,117 @@ fn quoted(word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::io::{BufRead, BufReader, Read, Write};
+    use std::path::Path;
+    use std::process::{Command, Stdio};
+
+    use virtbench_mark::{Mark, Owner};
+
     use super::*;
 
     #[test]
     fn any_shell_hands_the_script_on_as_it_is() {
-        assert!(!SCRIPT.contains(['\'', '!', '\n']), "{SCRIPT}");
+        let script = script();
+        assert!(!script.contains(['\'', '!', '\n']), "{script}");
+        assert!(
+            !script.contains("MARK ") && !script.contains("FUNCTION") && !script.contains("BLOCK"),
+            "{script}"
+        );
     }
 
     #[test]
     fn a_folder_is_one_word() {
         let address = SshAddress::parse("ssh://metal/srv/it's%20$HOME").unwrap();
-        assert!(
-            command(&address, &[]).unwrap().ends_with(r"virtbench '/srv/it'\''s $HOME' remove '--remote'")
-        );
+        let run = RunId::new_random();
+        let words = format!(r"virtbench '/srv/it'\''s $HOME' remove {run} '--remote'");
+        assert!(command(&address, &run, &[]).unwrap().ends_with(&words));
         let named = address.with_agent_name("vm2");
-        assert!(command(&named, &[]).unwrap().ends_with(r"remove '--remote-as vm2'"));
+        assert!(command(&named, &run, &[]).unwrap().ends_with("'--remote-as vm2'"));
+    }
+
+    /// Runs the script for an agent that is a shell script; sends `sent` of it. Returns what is said, and the shell's process.
+    fn logged_in(place: &Path, keep: &str, agent: &[u8], sent: usize) -> (String, u32) {
+        let digest = Command::new("sh")
+            .args(["-c", "sha256sum | cut -c 1-64"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn();
+        let mut digest = digest.unwrap();
+        digest.stdin.take().unwrap().write_all(agent).unwrap();
+        let digest = String::from_utf8(digest.wait_with_output().unwrap().stdout).unwrap();
+        let machine = String::from_utf8(Command::new("uname").arg("-m").output().unwrap().stdout).unwrap();
+        let folder = place.join("folder").display().to_string();
+        let run = RunId::new_random().to_string();
+        let words = [&folder, keep, &run, "--remote", machine.trim(), "1", digest.trim()];
+        let mut command = Command::new("sh");
+        command.args(["-c", &script(), "virtbench"]).args(words).env("XDG_CACHE_HOME", place.join("cache"));
+        let mut shell = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let (mut to, mut from) = (shell.stdin.take().unwrap(), BufReader::new(shell.stdout.take().unwrap()));
+        let mut said = String::new();
+        while from.read_line(&mut said).unwrap() > 0 && !said.contains("need") && !said.contains("have") {}
+        to.write_all(&agent[..sent]).unwrap();
+        drop(to);
+        from.read_to_string(&mut said).unwrap();
+        let process = shell.id();
+        shell.wait().unwrap();
+        (said, process)
+    }
+
+    /// An agent, as large as a block, that shows what it was told, and the mark of its folder.
+    fn agent() -> Vec<u8> {
+        let mut text =
+            format!("#!/bin/sh\necho \"told $*\"; echo \"program $0\"; cat \"$3/{MARK_FILE}\"; exit\n")
+                .into_bytes();
+        text.resize(BLOCK_BYTES, b'#');
+        text
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).map_or_else(|_| Vec::new(), |entries| entries.flatten().collect());
+        entries.iter().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+    }
+
+    #[test]
+    fn an_agent_is_begun_in_a_folder_that_is_marked_as_its_own() {
+        for keep in ["remove", "keep"] {
+            let place = tempfile::tempdir().unwrap();
+            let (said, process) = logged_in(place.path(), keep, &agent(), BLOCK_BYTES);
+            let line = |word: &str| {
+                said.lines().find_map(|line| line.strip_prefix(word)).unwrap_or_else(|| panic!("{said}"))
+            };
+            // The folder, the login's, and that the folder was made.
+            let told: Vec<&str> = line("told --remote ").split(' ').collect();
+            assert_eq!(told[2..], ["made"], "{told:?}");
+            let login = told[1];
+            let mark = said.lines().find_map(Mark::parse).unwrap_or_else(|| panic!("{said}"));
+            assert_eq!((mark.purpose(), mark.owner()), ("login", Owner::Gone), "its shell has ended");
+            assert!(mark.to_string().contains(&format!("process={process} ")), "{mark}");
+            assert!(Path::new(login).join(MARK_FILE).exists(), "the agent removes it");
+            assert_eq!(line("program ").starts_with(login), keep == "remove", "{said}");
+            if keep == "keep" {
+                let (again, _) = logged_in(place.path(), keep, &agent(), 0);
+                assert!(again.contains("virtbench-login have"), "{again}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_transfer_that_is_cut_leaves_nothing_and_files_of_the_user_stay() {
+        for keep in ["remove", "keep"] {
+            let place = tempfile::tempdir().unwrap();
+            let folder = place.path().join("folder");
+            fs::create_dir(&folder).unwrap();
+            for name in [".virtbench-my-notes", ".virtbench-agent-7", ".virtbench-probe-7"] {
+                fs::write(folder.join(name), "precious").unwrap();
+                let old =
+                    Command::new("touch").args(["-d", "-1 hour"]).arg(folder.join(name)).status().unwrap();
+                assert!(old.success());
+            }
+            let (said, _) = logged_in(place.path(), keep, &agent(), BLOCK_BYTES / 2);
+            assert!(said.contains("not arrived whole"), "{said}");
+            assert_eq!(names(&folder).len(), 3, "{:?}", names(&folder));
+            assert!(names(&place.path().join("cache/virtbench")).is_empty());
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use virtbench_lab::HERE;
-use virtbench_libvirt::Domain;
+use virtbench_libvirt::{Domain, close_stream};
 use virtbench_record::FailureKind;
 
 use super::refusals::failure;
@@ -13,6 +13,8 @@ use crate::failure::Failure;
 
 /// How often a guest is asked.
 const ASK_INTERVAL: Duration = Duration::from_millis(250);
+/// How long libvirt may take to close a console.
+const CLOSE_LIMIT: Duration = Duration::from_secs(2);
 /// What libvirt says of a console that somebody has.
 const TAKEN: &str = "console session";
 /// How soon it is tried again.
@@ -22,7 +24,15 @@ const KEPT_BYTES: usize = 256;
 
 /// Waits until the guest answers on its console.
 pub(super) fn wait_for_answer(domain: &Domain, deadline: Instant) -> Result<(), Failure> {
-    answers(open_console(domain, deadline)?, deadline)
+    let console = open_console(domain, deadline)?;
+    let seen = answers(&console, deadline);
+    close(&console);
+    seen
+}
+
+/// Closes a console before its guest can end. One that stays open is left: nothing more can be done.
+pub(super) fn close(console: &UnixStream) {
+    let _ = close_stream(console, CLOSE_LIMIT);
 }
 
 /// Opens the console; one that was closed just now may still be taken.
@@ -38,7 +48,7 @@ pub(super) fn open_console(domain: &Domain, deadline: Instant) -> Result<UnixStr
 }
 
 /// Reads and asks until the answer is there.
-pub(super) fn answers(mut console: UnixStream, deadline: Instant) -> Result<(), Failure> {
+pub(super) fn answers(mut console: &UnixStream, deadline: Instant) -> Result<(), Failure> {
     let broken = |error: std::io::Error| {
         Failure::new(FailureKind::Vanished, format!("the guest's console ended: {error}"))
     };
@@ -93,7 +103,7 @@ mod tests {
             far.write_all(second.as_bytes()).unwrap();
             far
         });
-        assert_eq!(answers(near, Instant::now() + Duration::from_secs(20)), Ok(()));
+        assert_eq!(answers(&near, Instant::now() + Duration::from_secs(20)), Ok(()));
         guest.join().unwrap();
     }
 
@@ -101,10 +111,10 @@ mod tests {
     fn a_guest_that_never_answers_and_one_that_ends_are_failures() {
         let (near, mut far) = UnixStream::pair().unwrap();
         far.write_all(b"Kernel panic").unwrap();
-        let late = answers(near, Instant::now() + Duration::from_millis(300)).unwrap_err();
+        let late = answers(&near, Instant::now() + Duration::from_millis(300)).unwrap_err();
         assert!(late.kind == FailureKind::NotSeen && late.message.contains("panic"), "{late}");
         let (near, _) = UnixStream::pair().unwrap();
-        let ended = answers(near, Instant::now() + Duration::from_secs(20)).unwrap_err();
+        let ended = answers(&near, Instant::now() + Duration::from_secs(20)).unwrap_err();
         assert_eq!(ended.kind, FailureKind::Vanished);
     }
 }

@@ -9,7 +9,7 @@ use virtbench_operations::VmState;
 use virtbench_record::{FailureKind, Phase};
 
 use super::disks::{Disks, disk_names};
-use super::guest::{answers, open_console, wait_for_answer};
+use super::guest::{answers, close, open_console, wait_for_answer};
 use super::refusals::failure;
 use super::xml::{Format, Model, disk_xml, snapshot, volume};
 use crate::failure::Failure;
@@ -184,7 +184,12 @@ impl Bench<'_> {
         watch.lap(Phase::Client);
         let opened = open_console(domain, self.deadline);
         watch.lap(Phase::Running);
-        let seen = opened.and_then(|console| answers(console, self.deadline));
+        let seen = opened.and_then(|console| {
+            let seen = answers(&console, self.deadline);
+            watch.lap(Phase::Seen);
+            close(&console);
+            seen
+        });
         watch.lap(Phase::Seen);
         seen
     }

@@ -96,6 +96,7 @@ fn host(others_percent: f64) -> HostUse {
         system_percent: 80.0,
         steal_percent: 0.0,
         others_percent: Some(others_percent),
+        runnable: None,
         processors: 2,
         each_percent: Vec::new(),
     }

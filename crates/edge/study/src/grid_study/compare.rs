@@ -5,6 +5,7 @@ use virtbench_record::{ComparePlan, Plan};
 use super::options::{GridOptions, announce};
 use crate::course::Course;
 use crate::environments::{FoundEnvironments, NamedEnvironment};
+use crate::estimate::Estimate;
 use crate::event::Event;
 use crate::folder::RunFolder;
 use crate::points::measure_points;
@@ -21,6 +22,15 @@ pub struct Compare {
 }
 
 impl Compare {
+    /// What is to be measured, and how long that takes about.
+    ///
+    /// # Errors
+    /// The study is impossible.
+    pub fn estimate(&self) -> Result<Estimate, StudyError> {
+        NamedEnvironment::check(&self.environments).map_err(StudyError::input)?;
+        self.options.estimate(self.environments.len())
+    }
+
     /// Measures whatever is missing in the run folder.
     ///
     /// # Errors

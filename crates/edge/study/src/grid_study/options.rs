@@ -46,6 +46,12 @@ impl GridOptions {
         environments: Vec<String>,
         run: &Run<'_>,
     ) -> Result<Provenance, StudyError> {
+        let plan = self.plan(environments)?;
+        Ok(run.provenance(study(plan), self.disks_folder(run)))
+    }
+
+    /// What is to be measured in these environments.
+    fn plan(&self, environments: Vec<String>) -> Result<GridPlan, StudyError> {
         let grid = self.grid.clone();
         let plan = GridPlan {
             grid: grid.name,
@@ -62,15 +68,17 @@ impl GridOptions {
             seed: self.seed,
         };
         check_plan(&plan).map_err(StudyError::input)?;
-        Ok(run.provenance(study(plan), self.disks_folder(run)))
+        Ok(plan)
     }
 
     /// What is to be measured in so many environments, and how long that takes about.
-    #[must_use]
-    pub fn estimate(&self, environments: usize) -> Estimate {
-        let grid = &self.grid;
-        let measurements = grid.points().len() * grid.repetitions as usize * environments;
-        Estimate::equal(measurements, each_ns(grid.ramp_ns, grid.time_ns))
+    ///
+    /// # Errors
+    /// A point is no load that can be applied, as when it is measured.
+    pub fn estimate(&self, environments: usize) -> Result<Estimate, StudyError> {
+        let plan = self.plan(vec![String::new(); environments])?;
+        let measurements = self.grid.points().len() * plan.repetitions as usize * environments;
+        Ok(Estimate::equal(measurements, each_ns(plan.ramp_ns, plan.time_ns)))
     }
 
     /// The folder for the test disks.

@@ -18,6 +18,7 @@ fn the_csv_has_a_cell_under_each_head() {
         system_percent: 100.0,
         steal_percent: 0.0,
         others_percent: None,
+        runnable: None,
         processors: 2,
         each_percent: Vec::new(),
     };

@@ -1,271 +1,141 @@
 //! Did it get worse? Two runs of one plan, before a change and after it, at the points that both measured.
+//!
+//! ```text
+//! repetitions of a point ------> ratio, better or worse        independent: Welch; what completed nothing decides by itself
+//! points of an environment ----> the same over all points      by runs where a side has several of them
+//! runs of the past ------------> at least that wide            between_runs
+//! load of the hosts -----------> not comparable                crate::host_load
+//! what nobody could see -------> not judged                    unjudged
+//! ```
 
+mod between_runs;
+mod change;
+mod compared;
 mod differences;
+mod environment;
 mod independent;
+mod unjudged;
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
-use virtbench_record::{Better, PointKey, PointRecord, Provenance};
+use virtbench_record::{PointKey, PointRecord, Provenance};
+
+pub use self::between_runs::BetweenRuns;
+pub use self::change::Change;
+pub use self::compared::{BeforeAfter, ChangedEnvironment, ChangedPoint};
+pub use crate::host_load::{Busier, Load};
+pub use crate::quantity::{Direction, Quantity};
 
 use self::differences::differences;
-use self::independent::LogRatio;
-use crate::interval::Span;
-use crate::pairwise::{Finding, LEVEL, Margin, VERDICT_CONFIDENCE};
+use self::environment::{Repetitions, Rules, changed_environment};
+use self::unjudged::unjudged;
+use crate::pairwise::{LEVEL, Margin};
 
-/// What is compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Quantity {
-    /// Bytes per second. More is better.
-    Throughput,
-    /// Mean latency, in nanoseconds. Less is better.
-    MeanLatency,
-    /// 99th percentile of latency, in nanoseconds. Less is better.
-    P99Latency,
+/// One side of a comparison: a run, or several that repeat each other.
+#[derive(Debug, Clone)]
+pub struct RunSet<'a> {
+    /// Of its first run.
+    pub provenance: &'a Provenance,
+    /// What each run measured.
+    pub runs: Vec<&'a [PointRecord]>,
 }
 
-impl Quantity {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Throughput, Self::MeanLatency, Self::P99Latency];
-
-    /// As a reader knows it.
+impl<'a> RunSet<'a> {
+    /// A single run.
     #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Throughput => "throughput",
-            Self::MeanLatency => "mean latency",
-            Self::P99Latency => "99th percentile",
-        }
-    }
-
-    /// What became of it among these changes.
-    #[must_use]
-    pub fn find(self, changes: &[Change]) -> Option<&Change> {
-        changes.iter().find(|change| change.quantity == self)
-    }
-
-    /// Its unit.
-    #[must_use]
-    pub fn unit(self) -> &'static str {
-        match self {
-            Self::Throughput => "B/s",
-            Self::MeanLatency | Self::P99Latency => "ns",
-        }
-    }
-
-    /// Which direction is better.
-    #[must_use]
-    pub fn better(self) -> Better {
-        match self {
-            Self::Throughput => Better::Higher,
-            Self::MeanLatency | Self::P99Latency => Better::Lower,
-        }
-    }
-
-    /// What a record has of it, in its unit.
-    #[must_use]
-    pub fn value(self, record: &PointRecord) -> Option<f64> {
-        let total = &record.measured()?.outcome.total;
-        match self {
-            Self::Throughput => Some(total.bytes_per_second),
-            Self::MeanLatency => Some(total.latency_ns?.mean),
-            Self::P99Latency => Some(total.latency_ns?.p99 as f64),
-        }
+    pub fn one(provenance: &'a Provenance, records: &'a [PointRecord]) -> Self {
+        Self { provenance, runs: vec![records] }
     }
 }
 
-/// What became of a quantity.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Direction {
-    /// Worse by more than the margin.
-    Worse,
-    /// Better by more than the margin.
-    Better,
-    /// Within the margin.
-    Equivalent,
-    /// More repetitions would tell.
-    Undecided,
-}
+/// Records of each point of each environment, run by run.
+type Samples<'r> = BTreeMap<(&'r str, PointKey), Repetitions<'r>>;
 
-impl Direction {
-    /// What a finding about a quantity means; nothing is decided of one that is neither good nor bad.
-    #[must_use]
-    pub fn of(finding: Finding, better: Better) -> Self {
-        match (finding, better) {
-            (Finding::Equivalent, _) => Self::Equivalent,
-            (Finding::Undecided, _) | (_, Better::Neither) => Self::Undecided,
-            (Finding::Higher, Better::Higher) | (Finding::Lower, Better::Lower) => Self::Better,
-            (Finding::Higher, Better::Lower) | (Finding::Lower, Better::Higher) => Self::Worse,
-        }
-    }
-
-    /// In a word.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Worse => "worse",
-            Self::Better => "better",
-            Self::Equivalent => "equivalent",
-            Self::Undecided => "undecided",
-        }
-    }
-}
-
-/// How a quantity changed.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Change {
-    /// What was compared.
-    pub quantity: Quantity,
-    /// After as a multiple of before; of points, the geometric mean.
-    pub ratio: f64,
-    /// Its lower and upper end at 90 % confidence; none where a side was measured once.
-    pub interval: Option<[f64; 2]>,
-    /// What follows for this change by itself, wrong with a probability of at most 5 %. Without an interval it is read from
-    /// the ratio alone.
-    pub verdict: Direction,
-    /// Whether it is worse even when it is allowed for that many changes were looked at: all such changes of two runs
-    /// together are false with a probability of at most 5 %.
-    pub regression: bool,
-}
-
-/// A point in both runs.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct ChangedPoint {
-    /// Which point.
-    pub point: PointKey,
-    /// Repetitions before and after.
-    pub repetitions: [usize; 2],
-    /// Each quantity that both runs have.
-    pub changes: Vec<Change>,
-}
-
-/// An environment in both runs.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct ChangedEnvironment {
-    /// Its name.
-    pub name: String,
-    /// Each quantity over all points.
-    pub overall: Vec<Change>,
-    /// Point by point.
-    pub points: Vec<ChangedPoint>,
-}
-
-/// Two runs, compared.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct BeforeAfter {
-    /// How much more or less counts as the same, as a share.
-    pub margin: f64,
-    /// What else differs between the runs.
-    pub differences: Vec<String>,
-    /// Whether they were measured in turn, so that what changes slowly on a host is in both alike.
-    pub alternated: bool,
-    /// Each environment that both have.
-    pub environments: Vec<ChangedEnvironment>,
-    /// Points of one run only, each in one environment.
-    pub unmatched_points: usize,
-}
-
-impl BeforeAfter {
-    /// Whether anything became worse, allowing for how much was looked at.
-    #[must_use]
-    pub fn is_regression(&self) -> bool {
-        let points = |environment: &ChangedEnvironment| -> bool {
-            environment.points.iter().flat_map(|point| &point.changes).any(|change| change.regression)
-        };
-        self.environments.iter().any(|environment| {
-            environment.overall.iter().any(|change| change.regression) || points(environment)
-        })
-    }
-
-    /// How many points came out how in a quantity, over all environments.
-    #[must_use]
-    pub fn tally(&self, quantity: Quantity) -> BTreeMap<Direction, usize> {
-        let mut tally = BTreeMap::new();
-        let points = self.environments.iter().flat_map(|environment| &environment.points);
-        for change in points.flat_map(|point| &point.changes).filter(|change| change.quantity == quantity) {
-            *tally.entry(change.verdict).or_default() += 1;
-        }
-        tally
-    }
-}
-
-/// Samples of each point of each environment.
-type Samples<'r> = BTreeMap<(&'r str, PointKey), Vec<&'r PointRecord>>;
-
-/// Compares two runs at the points of the environments that both have. Repetitions of one run have no counterpart in the
-/// other: they are pooled.
+/// Compares two sides at the points of the environments that both have. Repetitions of one side have no counterpart in the
+/// other: they are pooled. `between` is how much comparable runs differ, where that is known.
 #[must_use]
-pub fn before_after([before, after]: [(&Provenance, &[PointRecord]); 2], margin: Margin) -> BeforeAfter {
-    let [old, new] = [before.1, after.1].map(samples);
-    let common: Vec<&(&str, PointKey)> = old.keys().filter(|key| new.contains_key(*key)).collect();
+pub fn before_after(sides: [&RunSet<'_>; 2], margin: Margin, between: Option<&BetweenRuns>) -> BeforeAfter {
+    let [old, new] = sides.map(samples);
+    let common: Vec<(&str, PointKey)> = old.keys().filter(|key| new.contains_key(*key)).copied().collect();
+    let planned = sides[0].provenance.plan.environments();
     let mut names: Vec<&str> = Vec::new();
-    for name in before.0.plan.environments().iter().map(String::as_str) {
+    for name in planned.iter().map(String::as_str).chain(common.iter().map(|(name, _)| *name)) {
         if common.iter().any(|(other, _)| *other == name) && !names.contains(&name) {
             names.push(name);
         }
     }
     // Half of what may be false goes to the points, half to the environments.
-    let quantities = Quantity::ALL.len();
-    let adjusted = |number: usize| 1.0 - LEVEL / (number * quantities).max(1) as f64;
-    let (of_points, of_all) = (adjusted(common.len()), adjusted(names.len()));
-    let environments = names.into_iter().map(|name| {
-        let mut overall: BTreeMap<Quantity, Vec<LogRatio>> = BTreeMap::new();
-        let points = common.iter().filter(|(other, _)| *other == name).map(|key| {
-            let sides = [&old[*key], &new[*key]];
-            let changes = Quantity::ALL.into_iter().filter_map(|quantity| {
-                let values = sides
-                    .map(|side| side.iter().filter_map(|record| quantity.value(record)).collect::<Vec<_>>());
-                let ratio = LogRatio::new(&values[0], &values[1])?;
-                overall.entry(quantity).or_default().push(ratio.clone());
-                Some(change(quantity, &ratio, margin, of_points))
-            });
-            ChangedPoint { point: key.1, repetitions: sides.map(Vec::len), changes: changes.collect() }
-        });
-        let points = points.collect();
-        let overall = overall.iter().filter_map(|(quantity, ratios)| {
-            Some(change(*quantity, &LogRatio::mean(ratios)?, margin, of_all))
-        });
-        ChangedEnvironment { name: name.to_owned(), overall: overall.collect(), points }
+    let adjusted = |number: usize| 1.0 - LEVEL / (number * Quantity::ALL.len()).max(1) as f64;
+    let is_alternated = alternated(sides[0], sides[1]);
+    // What runs of different days differ by does not part sides that were measured in turn.
+    let between = between.filter(|_| !is_alternated);
+    let rules = Rules {
+        margin,
+        careful: [adjusted(common.len()), adjusted(names.len())],
+        between,
+        alternated: is_alternated,
+    };
+    let environments = names.iter().map(|name| {
+        let points = common.iter().filter(|(other, _)| other == name);
+        let points: Vec<_> = points.map(|key| (key.1, [&old[key], &new[key]])).collect();
+        changed_environment(name, &points, &rules)
     });
-    BeforeAfter {
+    let (unmatched_environments, unmatched_points) = unmatched(&old, &new);
+    let mut compared = BeforeAfter {
         margin: margin.share(),
-        differences: differences(before.0, after.0),
-        alternated: alternated(before.1, after.1),
+        differences: differences(sides[0].provenance, sides[1].provenance),
+        alternated: is_alternated,
+        runs: sides.map(|side| side.runs.len()),
+        runs_of_the_past: between.map(|between| between.runs),
+        same_run: !common.is_empty() && is_same_run(sides[0], sides[1]),
         environments: environments.collect(),
-        unmatched_points: old.len() + new.len() - 2 * common.len(),
-    }
+        unmatched_environments,
+        unmatched_points,
+        undecided: Vec::new(),
+    };
+    compared.undecided = unjudged(&compared);
+    compared
 }
 
-fn samples(records: &[PointRecord]) -> Samples<'_> {
+/// Environments of one side only, and how many points of the others are.
+fn unmatched(old: &Samples<'_>, new: &Samples<'_>) -> (Vec<String>, usize) {
+    let has = |side: &Samples<'_>, name: &str| side.keys().any(|(other, _)| *other == name);
+    let (mut names, mut points) = (Vec::<String>::new(), 0);
+    for (side, other) in [(old, new), (new, old)] {
+        for key in side.keys().filter(|key| !other.contains_key(*key)) {
+            if has(other, key.0) {
+                points += 1;
+            } else if !names.iter().any(|name| name == key.0) {
+                names.push(key.0.to_owned());
+            }
+        }
+    }
+    (names, points)
+}
+
+fn samples<'r>(side: &RunSet<'r>) -> Samples<'r> {
     let mut samples = Samples::new();
-    for record in records.iter().filter(|record| record.measured().is_some()) {
-        samples.entry((record.environment.as_str(), record.point)).or_default().push(record);
+    for (index, run) in side.runs.iter().enumerate() {
+        // What was stopped before it completed anything says nothing.
+        for record in run.iter().filter(|record| Quantity::Throughput.value(record).is_some()) {
+            let runs = samples
+                .entry((record.environment.as_str(), record.point))
+                .or_insert_with(|| vec![Vec::new(); side.runs.len()]);
+            runs[index].push(record);
+        }
     }
     samples
 }
 
-fn change(quantity: Quantity, ratio: &LogRatio, margin: Margin, adjusted: f64) -> Change {
-    let value = ratio.ratio();
-    let judged = |span: Option<Span>| {
-        Direction::of(margin.finding(span.unwrap_or(Span { low: value, high: value })), quantity.better())
-    };
-    let interval = ratio.interval(VERDICT_CONFIDENCE);
-    let careful = ratio.interval(adjusted);
-    Change {
-        quantity,
-        ratio: value,
-        interval: interval.map(|span| [span.low, span.high]),
-        verdict: judged(interval),
-        regression: careful.is_some() && judged(careful) == Direction::Worse,
-    }
+/// Whether both sides hold the same measurements, such as a folder and a copy of it.
+fn is_same_run(before: &RunSet<'_>, after: &RunSet<'_>) -> bool {
+    before.runs == after.runs
 }
 
-/// Whether each run began before the other had ended.
-fn alternated(before: &[PointRecord], after: &[PointRecord]) -> bool {
-    let range = |records: &[PointRecord]| {
-        let times = || records.iter().map(|record| record.started_unix_ns);
+/// Whether each side began before the other had ended.
+fn alternated(before: &RunSet<'_>, after: &RunSet<'_>) -> bool {
+    let range = |side: &RunSet<'_>| {
+        let times = || side.runs.iter().flat_map(|run| run.iter()).map(|record| record.started_unix_ns);
         Some((times().min()?, times().max()?))
     };
     match (range(before), range(after)) {

@@ -67,6 +67,7 @@ fn record(desktops: u32, gone: usize) -> DesktopsRecord {
         system_percent: 50.0,
         steal_percent: 0.0,
         others_percent: None,
+        runnable: None,
         processors: 2,
         each_percent: Vec::new(),
     };

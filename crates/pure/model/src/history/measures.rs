@@ -9,10 +9,10 @@ use virtbench_record::{
 };
 
 use crate::application_study::analyse_application_study;
-use crate::before_after::Quantity;
 use crate::desktops::analyse_desktops;
 use crate::oltp::analyse_oltp;
 use crate::operations::analyse_operations;
+use crate::quantity::{Quantity, is_worst};
 use crate::tiles_study::analyse_tiles_study;
 
 /// One number of a run.
@@ -28,8 +28,31 @@ pub struct Measure {
     pub better: Better,
     /// Whether it sums up the run. The others are its parts.
     pub headline: bool,
-    /// The mean over repetitions, by logarithms.
+    /// The mean over repetitions, by logarithms; of what completed nothing, the worst there is: zero, or without end (`null` in JSON)
+    /// where less is better.
+    #[serde(with = "endless")]
     pub value: f64,
+}
+
+impl Measure {
+    /// Whether nothing was completed.
+    #[must_use]
+    pub fn is_worst(&self) -> bool {
+        is_worst(self.value, self.better)
+    }
+}
+
+/// JSON has no number without end.
+mod endless {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(value: &f64, to: S) -> Result<S::Ok, S::Error> {
+        value.is_finite().then_some(*value).serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+        Ok(Option::deserialize(from)?.unwrap_or(f64::INFINITY))
+    }
 }
 
 /// The measures of a run, its headlines first. What was measured only in part has no headline.
@@ -45,7 +68,7 @@ pub fn measures(provenance: &Provenance, records: &Records) -> Vec<Measure> {
         Records::Desktops(records) => of_desktops(provenance, records),
         Records::Tiles(records) => of_tiles(provenance, records),
     };
-    measures.retain(|measure| measure.value.is_finite() && measure.value > 0.0);
+    measures.retain(|measure| measure.value >= 0.0 && (measure.value.is_finite() || measure.is_worst()));
     measures.sort_by_key(|measure| !measure.headline);
     measures
 }
@@ -61,7 +84,13 @@ fn measure(
     Measure { subject, quantity: quantity.to_owned(), unit: unit.to_owned(), better, headline, value }
 }
 
-/// The mean by logarithms, so that half and double cancel; not a number of no values.
+/// What a measure of an environment is of: a point, or all of them.
+pub(super) fn subject(environment: &str, point: Option<PointKey>) -> String {
+    point.map_or_else(|| format!("{environment}, all points"), |point| format!("{environment}, {point}"))
+}
+
+/// The mean by logarithms, so that half and double cancel; not a number of no values. With one that is zero it is zero, with one that is
+/// without end it is without end.
 fn geometric(values: &[f64]) -> f64 {
     (values.iter().map(|value| value.ln()).sum::<f64>() / values.len() as f64).exp()
 }
@@ -76,8 +105,14 @@ fn of_points(provenance: &Provenance, records: &[PointRecord]) -> Vec<Measure> {
         for (index, environment) in plan.environments.iter().enumerate() {
             let by_point = by_point(records, environment, quantity);
             let part = |(point, value): (&PointKey, &f64)| {
-                let subject = format!("{environment}, {point}");
-                measure(subject, quantity.name(), quantity.unit(), quantity.better(), false, *value)
+                measure(
+                    subject(environment, Some(*point)),
+                    quantity.name(),
+                    quantity.unit(),
+                    quantity.better(),
+                    false,
+                    *value,
+                )
             };
             measures.extend(by_point.iter().map(part));
             if by_point.len() < points {
@@ -85,8 +120,7 @@ fn of_points(provenance: &Provenance, records: &[PointRecord]) -> Vec<Measure> {
             }
             let all = geometric(&by_point.values().copied().collect::<Vec<_>>());
             let (name, better) = (quantity.name(), quantity.better());
-            let subject = format!("{environment}, all points");
-            measures.push(measure(subject, name, quantity.unit(), better, true, all));
+            measures.push(measure(subject(environment, None), name, quantity.unit(), better, true, all));
             match reference {
                 None if index == 0 => reference = Some(all),
                 Some(reference) if quantity == Quantity::Throughput => {
@@ -103,7 +137,7 @@ fn of_points(provenance: &Provenance, records: &[PointRecord]) -> Vec<Measure> {
 fn by_point(records: &[PointRecord], environment: &str, quantity: Quantity) -> BTreeMap<PointKey, f64> {
     let mut samples: BTreeMap<PointKey, Vec<f64>> = BTreeMap::new();
     for record in records.iter().filter(|record| record.environment == environment) {
-        if let Some(value) = quantity.value(record).filter(|value| *value > 0.0) {
+        if let Some(value) = quantity.value(record) {
             samples.entry(record.point).or_default().push(value);
         }
     }
@@ -114,9 +148,13 @@ fn by_point(records: &[PointRecord], environment: &str, quantity: Quantity) -> B
 fn of_sets(provenance: &Provenance, records: &[SetRecord]) -> Vec<Measure> {
     let Some(plan) = provenance.plan.colocation() else { return Vec::new() };
     type Value = fn(&virtbench_record::JobOutcome) -> Option<f64>;
+    let response: Value = |outcome| match outcome.throughput() {
+        Some(done) if done <= 0.0 => Some(f64::INFINITY),
+        _ => outcome.response_ns(),
+    };
     let quantities: [(&str, &str, Better, Value); 2] = [
         ("throughput", "1/s", Better::Higher, virtbench_record::JobOutcome::throughput),
-        ("mean response time", "ns", Better::Lower, virtbench_record::JobOutcome::response_ns),
+        ("mean response time", "ns", Better::Lower, response),
     ];
     let mut measures = Vec::new();
     for set in &plan.sets {
@@ -126,8 +164,7 @@ fn of_sets(provenance: &Provenance, records: &[SetRecord]) -> Vec<Measure> {
             for member in &set.members {
                 let members = of_set.iter().flat_map(|record| &record.members);
                 let usable = members.filter(|other| other.vm == member.vm).filter_map(|one| one.usable());
-                let samples: Vec<f64> =
-                    usable.filter_map(|one| value(&one.outcome)).filter(|value| *value > 0.0).collect();
+                let samples: Vec<f64> = usable.filter_map(|one| value(&one.outcome)).collect();
                 if samples.is_empty() {
                     continue;
                 }
@@ -171,9 +208,10 @@ fn of_operations(provenance: &Provenance, records: &[OperationsRecord]) -> Vec<M
         let rate = step
             .achieved
             .map(|rate| measure(name.clone(), "throughput", "1/min", Better::Higher, true, rate.mean));
-        let medians = step.kinds.iter().filter_map(move |(kind, one)| {
+        let medians = step.kinds.iter().map(move |(kind, one)| {
             let subject = format!("{name}, {}", kind.name());
-            Some(measure(subject, "median latency", "ns", Better::Lower, false, one.median_ns()?))
+            let median = one.median_ns().unwrap_or(f64::INFINITY);
+            measure(subject, "median latency", "ns", Better::Lower, false, median)
         });
         rate.into_iter().chain(medians)
     });
@@ -203,14 +241,13 @@ fn of_application(provenance: &Provenance, records: &[ApplicationRecord]) -> Vec
     measures
 }
 
-/// The size of the errors, of all single trials and of each case, and what each case reached.
 /// The most desktops with which users are content, and each group's percentile at every number.
 fn of_desktops(provenance: &Provenance, records: &[DesktopsRecord]) -> Vec<Measure> {
     let Some(plan) = provenance.plan.desktops() else { return Vec::new() };
     let analysis = analyse_desktops(plan, records);
-    let most = analysis
-        .most
-        .map(|most| measure("users content".into(), "desktops", "", Better::Higher, true, f64::from(most)));
+    // Where no number will do, none will.
+    let most = (!analysis.numbers.is_empty()).then(|| f64::from(analysis.most.unwrap_or(0)));
+    let most = most.map(|most| measure("users content".into(), "desktops", "", Better::Higher, true, most));
     let percentiles = analysis.numbers.iter().flat_map(|at| {
         at.groups.iter().filter_map(|group| {
             let subject = format!("group {}, {} desktops", group.group.name(), at.desktops);
@@ -226,14 +263,16 @@ fn of_tiles(provenance: &Provenance, records: &[TilesRecord]) -> Vec<Measure> {
     let Some(plan) = provenance.plan.tiles() else { return Vec::new() };
     let analysis = analyse_tiles_study(plan, records);
     let Some(one) = analysis.configuration() else { return Vec::new() };
-    let most = one.most().map(|step| {
-        let tiles = f64::from(step.tiles);
-        measure("service levels kept".into(), "tiles", "", Better::Higher, true, tiles)
-    });
-    let score = one.most().and_then(|step| {
-        let score = step.score()?.mean;
-        Some(measure("service levels kept".into(), "score", "", Better::Higher, true, score))
-    });
+    let kept = |quantity: &str, value: f64| {
+        measure("service levels kept".into(), quantity, "", Better::Higher, true, value)
+    };
+    // Where no number of tiles keeps its levels, none fits, and the score is nothing.
+    let (most, score) = match one.most() {
+        Some(step) => (Some(f64::from(step.tiles)), step.score().map(|score| score.mean)),
+        None => (Some(0.0), Some(0.0)),
+    };
+    let most = most.map(|tiles| kept("tiles", tiles));
+    let score = score.map(|score| kept("score", score));
     let parts = one.steps.iter().flat_map(|step| {
         let members = step.members.iter().filter_map(|member| {
             let subject = format!("{}, {} tiles", member.name, step.tiles);
@@ -249,6 +288,7 @@ fn of_tiles(provenance: &Provenance, records: &[TilesRecord]) -> Vec<Measure> {
     most.into_iter().chain(score).chain(parts).collect()
 }
 
+/// The size of the errors, of all single trials and of each case, and what each case reached.
 fn of_trials(trials: &[Trial]) -> Vec<Measure> {
     let error = |trials: &[&Trial]| {
         trials.iter().map(|trial| trial.error_percent().abs()).sum::<f64>() / trials.len() as f64

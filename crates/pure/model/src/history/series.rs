@@ -6,44 +6,32 @@ use serde::Serialize;
 use virtbench_record::Better;
 
 use super::change_points::change_points;
-use super::measures::Measure;
-use crate::before_after::Direction;
+use super::groups::{Comparable, Copied, Split, groups, splits, without_copies};
+use super::newest::{LEAST_BEFORE, Newest, newest};
+use super::run::HistoryRun;
+use crate::host_load::{Busier, LoadSample, busier};
 use crate::interval::{Span, median};
 use crate::pairwise::Margin;
+use crate::quantity::{Direction, is_worst};
 
 /// The probability with which comparable runs that never changed are said to have changed anywhere: once for their headlines
 /// together, once for all the rest together.
 pub const FALSE_ALARMS: f64 = 0.05;
+/// The probability with which the newest of such runs is said to be worse, at each look: once for its headlines together, once for all
+/// the rest together.
+pub const FALSE_ALARMS_OF_NEWEST: f64 = 0.01;
+/// Fewer comparable runs than this have no newest that can be judged.
+pub const FEWEST_RUNS: usize = LEAST_BEFORE + 1;
 
-/// A run in a history.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct HistoryRun {
-    /// Its folder.
-    pub folder: String,
-    /// When it began, in seconds since 1970.
-    pub started_unix_s: u64,
-    /// Which study, such as `native-vs-vm`.
-    pub study: String,
-    /// What it set out to measure, as text that is the same for comparable runs.
-    #[serde(skip)]
-    pub plan: String,
-    /// The host, in words that are the same for comparable runs.
-    pub host: String,
-    /// What else may explain a change, by name: virtbench's version, kernels, QEMU's version.
-    pub versions: BTreeMap<String, String>,
-    /// What a user called it.
-    pub tags: Vec<String>,
-    /// Its numbers.
-    #[serde(skip)]
-    pub measures: Vec<Measure>,
-}
+/// How many times as bad what completed nothing is taken to be, at least, as the worst that completed anything.
+const FARTHER: f64 = 10.0;
 
 /// A change in a series.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Changed {
     /// Index, among the group's runs, of the first run after it.
     pub run: usize,
-    /// Median of the runs before it, back to the last change or the beginning.
+    /// Median of the runs before it, back to the last change beyond the margin or the beginning: up to the next change.
     pub before: f64,
     /// Median of the runs after it, up to the next change or the end.
     pub after: f64,
@@ -51,6 +39,8 @@ pub struct Changed {
     pub probability: f64,
     /// What follows; equivalent where the medians are within the margin.
     pub direction: Direction,
+    /// What else the host was busier with before it or after it, which may be all there is to it.
+    pub busier: Option<Busier>,
     /// Versions that differ between the last run before it and the first after it: name, before, after.
     pub versions: Vec<[String; 3]>,
 }
@@ -72,9 +62,13 @@ pub struct Series {
     pub values: Vec<(usize, f64)>,
     /// Where it changed.
     pub changes: Vec<Changed>,
+    /// The newest runs, where they are worse than those before them since the last change.
+    pub newest: Option<Newest>,
+    /// What else the host was busier with in these newest runs or before, which may be all there is to it.
+    pub newest_busier: Option<Busier>,
 }
 
-/// Runs of one plan on one host.
+/// Comparable runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct HistoryGroup {
     /// Which study.
@@ -94,6 +88,14 @@ pub struct History {
     pub margin: f64,
     /// Comparable runs, the most numerous first.
     pub groups: Vec<HistoryGroup>,
+    /// Why they are not one group.
+    pub splits: Vec<Split>,
+    /// Parts in which runs differ that are compared all the same, because somebody wants that.
+    pub joined: Vec<String>,
+    /// Folders that are left out.
+    pub copies: Vec<Copied>,
+    /// What could not be judged, each in words.
+    pub undecided: Vec<String>,
 }
 
 impl Series {
@@ -102,10 +104,32 @@ impl Series {
         self.changes.iter().filter(|change| change.direction != Direction::Equivalent)
     }
 
-    /// Whether it is worse since its last change.
+    /// Whether it is worse since its last change, or in the newest runs, and the host was not busier.
     #[must_use]
     pub fn is_worse_now(&self) -> bool {
-        self.changes.last().is_some_and(|change| change.direction == Direction::Worse)
+        self.is_newest_worse() || self.last_worse().is_some_and(|change| change.busier.is_none())
+    }
+
+    /// The last change, if it was for the worse.
+    fn last_worse(&self) -> Option<&Changed> {
+        self.larger_changes().last().filter(|change| change.direction == Direction::Worse)
+    }
+
+    /// Whether the newest runs are worse, and the host was not busier. One that completed nothing is worse whatever the host did.
+    #[must_use]
+    pub fn is_newest_worse(&self) -> bool {
+        let stopped = |newest: &Newest| is_worst(newest.after, self.better);
+        self.newest.as_ref().is_some_and(|newest| self.newest_busier.is_none() || stopped(newest))
+    }
+
+    /// Why it cannot be told whether it is worse, though it looks so.
+    #[must_use]
+    pub fn busier(&self) -> Option<&Busier> {
+        if self.is_worse_now() {
+            return None;
+        }
+        let of_change = self.last_worse().and_then(|change| change.busier.as_ref());
+        self.newest.as_ref().and(self.newest_busier.as_ref()).or(of_change)
     }
 }
 
@@ -122,32 +146,95 @@ impl HistoryGroup {
 }
 
 impl History {
-    /// Whether a headline is worse since its last change.
+    /// Whether a headline is worse since its last change, or in the newest run.
     #[must_use]
     pub fn is_regression(&self) -> bool {
         let all = self.groups.iter().flat_map(|group| &group.series);
         all.filter(|series| series.headline).any(Series::is_worse_now)
     }
+
+    /// Whether the newest run was judged: it has enough comparable runs before it, and headlines that they have too.
+    #[must_use]
+    pub fn is_judged(&self) -> bool {
+        self.newest_group().is_some_and(|group| {
+            let newest = group.runs.len() - 1;
+            let is_known = |series: &Series| {
+                series.values.len() >= FEWEST_RUNS
+                    && series.values.last().is_some_and(|(run, _)| *run == newest)
+            };
+            group.series.iter().filter(|series| series.headline).any(is_known) || self.is_regression()
+        })
+    }
+
+    /// Whether a headline looks worse on a host that was busier, and on no other.
+    #[must_use]
+    pub fn is_not_comparable(&self) -> bool {
+        let all = self.groups.iter().flat_map(|group| &group.series);
+        all.filter(|series| series.headline).any(|series| series.busier().is_some())
+    }
+
+    /// The group with the newest run of all.
+    #[must_use]
+    pub fn newest_group(&self) -> Option<&HistoryGroup> {
+        self.groups.iter().max_by_key(|group| group.runs.last().map(|run| (run.started_unix_s, &run.folder)))
+    }
 }
 
-/// Puts comparable runs together and looks for changes in each of their measures. Changes are found on logarithms, so that half
-/// and double weigh the same. `seed` determines the permutations.
+/// Puts comparable runs together and looks for changes in each of their measures. Runs are comparable that have the same parts, but for
+/// those whose names are `joined`. `seed` determines the permutations.
 #[must_use]
-pub fn history(mut runs: Vec<HistoryRun>, margin: Margin, seed: u64) -> History {
-    runs.sort_by(|one, other| {
-        one.started_unix_s.cmp(&other.started_unix_s).then_with(|| one.folder.cmp(&other.folder))
-    });
-    let mut groups: BTreeMap<(String, String, String), Vec<HistoryRun>> = BTreeMap::new();
-    for run in runs {
-        groups.entry((run.study.clone(), run.host.clone(), run.plan.clone())).or_default().push(run);
-    }
-    let groups = groups.into_iter().map(|((study, host, _), runs)| {
+pub fn history(runs: Vec<HistoryRun>, margin: Margin, joined: &[String], seed: u64) -> History {
+    let (runs, copies) = without_copies(runs);
+    let comparable = groups(runs, joined);
+    let splits = splits(&comparable, joined);
+    let groups = comparable.into_iter().map(|runs: Comparable| {
         let series = all_series(&runs, margin, seed);
-        HistoryGroup { study, host, runs, series }
+        HistoryGroup { study: runs[0].study.clone(), host: runs[0].host.clone(), runs, series }
     });
-    let mut groups: Vec<HistoryGroup> = groups.collect();
-    groups.sort_by_key(|group| std::cmp::Reverse(group.runs.len()));
-    History { margin: margin.share(), groups }
+    let mut history = History {
+        margin: margin.share(),
+        groups: groups.collect(),
+        splits,
+        joined: joined.to_vec(),
+        copies,
+        undecided: Vec::new(),
+    };
+    history.undecided = undecided(&history);
+    history
+}
+
+fn undecided(history: &History) -> Vec<String> {
+    let Some(group) = history.newest_group() else { return vec!["there are no runs".into()] };
+    let mut reasons = Vec::new();
+    let newest = group.runs.len() - 1;
+    if newest < LEAST_BEFORE {
+        let before =
+            if newest == 1 { "1 comparable run".to_owned() } else { format!("{newest} comparable runs") };
+        reasons.push(format!(
+            "the newest run, {}, has {before} before it, and can be judged from {LEAST_BEFORE} on",
+            group.runs[newest].folder
+        ));
+    }
+    let lacks = group.series.iter().filter(|series| {
+        // What a run had now and then is not missed.
+        let is_usual = 2 * series.values.len() > newest;
+        series.headline && is_usual && series.values.last().is_some_and(|(run, _)| *run < newest)
+    });
+    let lacks: Vec<String> =
+        lacks.map(|series| format!("{} of {}", series.quantity, series.subject)).collect();
+    if !lacks.is_empty() {
+        reasons.push(format!(
+            "the newest run, {}, has no {}",
+            group.runs[newest].folder,
+            lacks.join(", no ")
+        ));
+    }
+    for series in history.groups.iter().flat_map(|group| &group.series).filter(|series| series.headline) {
+        if let Some(busier) = series.busier() {
+            reasons.push(format!("{}, {}: {}", series.subject, series.quantity, busier.words()));
+        }
+    }
+    reasons
 }
 
 fn all_series(runs: &[HistoryRun], margin: Margin, seed: u64) -> Vec<Series> {
@@ -165,6 +252,8 @@ fn all_series(runs: &[HistoryRun], margin: Margin, seed: u64) -> Vec<Series> {
                         headline: measure.headline,
                         values: Vec::new(),
                         changes: Vec::new(),
+                        newest: None,
+                        newest_busier: None,
                     });
                     series.len() - 1
                 });
@@ -173,18 +262,42 @@ fn all_series(runs: &[HistoryRun], margin: Margin, seed: u64) -> Vec<Series> {
     }
     for headline in [true, false] {
         let family = series.iter().filter(|one| one.headline == headline).count();
-        let level = FALSE_ALARMS / family.max(1) as f64;
+        let family = family.max(1) as f64;
         for (index, one) in series.iter_mut().enumerate().filter(|(_, one)| one.headline == headline) {
-            one.changes = changes(one, runs, level, margin, seed.wrapping_add(index as u64));
+            one.changes = changes(one, runs, FALSE_ALARMS / family, margin, seed.wrapping_add(index as u64));
+            judge_newest(one, runs, FALSE_ALARMS_OF_NEWEST / family, margin);
         }
     }
     series.sort_by_key(|one| !one.headline);
     series
 }
 
+/// Judges the newest runs by those since the last change. A measure that the newest run lacks is not judged by older ones.
+fn judge_newest(series: &mut Series, runs: &[HistoryRun], level: f64, margin: Margin) {
+    let last_change = series.changes.last().map_or(0, |change| change.run);
+    let since: Vec<(usize, f64)> =
+        series.values.iter().copied().filter(|(run, _)| *run >= last_change).collect();
+    if since.last().is_none_or(|(run, _)| run + 1 < runs.len()) {
+        return;
+    }
+    let values: Vec<f64> = since.iter().map(|(_, value)| *value).collect();
+    series.newest = newest(&values, series.better, margin, level);
+    if let Some(found) = &series.newest {
+        let (before, after) = since.split_at(since.len() - found.runs);
+        series.newest_busier = busier_runs(runs, before, after);
+    }
+}
+
+/// What else the hosts of some runs were busier with than those of others.
+fn busier_runs(runs: &[HistoryRun], before: &[(usize, f64)], after: &[(usize, f64)]) -> Option<Busier> {
+    let loads = |side: &[(usize, f64)]| -> Vec<LoadSample> {
+        side.iter().filter_map(|(run, _)| runs[*run].load).collect()
+    };
+    busier([&loads(before), &loads(after)])
+}
+
 fn changes(series: &Series, runs: &[HistoryRun], level: f64, margin: Margin, seed: u64) -> Vec<Changed> {
-    let logarithms: Vec<f64> = series.values.iter().map(|(_, value)| value.ln()).collect();
-    let found = change_points(&logarithms, level, seed);
+    let found = change_points(&logarithms(series), level, seed);
     let ends: Vec<usize> = found.iter().map(|change| change.index).chain([series.values.len()]).collect();
     let middle = |begin: usize, end: usize| {
         median(series.values[begin..end].iter().map(|(_, value)| *value)).unwrap_or(f64::NAN)
@@ -193,21 +306,37 @@ fn changes(series: &Series, runs: &[HistoryRun], level: f64, margin: Margin, see
         let ratio = after / before;
         margin.finding(Span { low: ratio, high: ratio })
     };
-    let mut begin = 0;
+    // What a change is held against: the level from which it last went by more than the margin. Small steps add up.
+    let (mut begin, mut level) = (0, None);
     let changes = found.iter().zip(ends.iter().skip(1)).map(|(change, end)| {
-        let (before, after) = (middle(begin, change.index), middle(change.index, *end));
+        let before = level.unwrap_or_else(|| middle(begin, change.index));
+        let after = middle(change.index, *end);
+        let direction = Direction::of(finding(before, after), series.better);
+        level = Some(if direction == Direction::Equivalent { before } else { after });
+        let sides = (&series.values[begin..change.index], &series.values[change.index..*end]);
+        let busier = busier_runs(runs, sides.0, sides.1);
         begin = change.index;
         let (last, first) = (series.values[change.index - 1].0, series.values[change.index].0);
-        Changed {
-            run: first,
-            before,
-            after,
-            probability: change.probability,
-            direction: Direction::of(finding(before, after), series.better),
-            versions: different_versions(&runs[last], &runs[first]),
-        }
+        let versions = different_versions(&runs[last], &runs[first]);
+        Changed { run: first, before, after, probability: change.probability, direction, busier, versions }
     });
     changes.collect()
+}
+
+/// The values' logarithms. What completed nothing lies beyond the worst that completed anything, by as much as those differ, or a factor of
+/// [`FARTHER`].
+fn logarithms(series: &Series) -> Vec<f64> {
+    let is_alive = |value: &f64| !is_worst(*value, series.better) && *value > 0.0;
+    let alive = series.values.iter().map(|(_, value)| *value).filter(is_alive).map(f64::ln);
+    let (least, most) =
+        alive.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), one| (least.min(one), most.max(one)));
+    if least > most {
+        return vec![0.0; series.values.len()];
+    }
+    let farther = (most - least).max(FARTHER.ln());
+    let beyond = |value: f64| if value > 0.0 { most + farther } else { least - farther };
+    let place = |(_, value): &(usize, f64)| if is_alive(value) { value.ln() } else { beyond(*value) };
+    series.values.iter().map(place).collect()
 }
 
 fn different_versions(before: &HistoryRun, after: &HistoryRun) -> Vec<[String; 3]> {
@@ -224,100 +353,5 @@ fn different_versions(before: &HistoryRun, after: &HistoryRun) -> Vec<[String; 3
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::test_support::normal;
-    use virtbench_units::Random;
-
-    fn run(at: u64, version: &str, values: &[f64]) -> HistoryRun {
-        let measure = |(index, value): (usize, &f64)| Measure {
-            subject: format!("s{index}"),
-            quantity: "throughput".into(),
-            unit: "B/s".into(),
-            better: Better::Higher,
-            headline: index < 3,
-            value: *value,
-        };
-        HistoryRun {
-            folder: format!("run-{at}"),
-            started_unix_s: at,
-            study: "native-vs-vm".into(),
-            plan: "quick".into(),
-            host: "h".into(),
-            versions: BTreeMap::from([("virtbench".into(), version.into())]),
-            tags: Vec::new(),
-            measures: values.iter().enumerate().map(measure).collect(),
-        }
-    }
-
-    fn noisy(random: &mut Random, at: u64, version: &str, levels: &[f64]) -> HistoryRun {
-        let values: Vec<f64> = levels.iter().map(|level| level * (0.03 * normal(random)).exp()).collect();
-        run(at, version, &values)
-    }
-
-    #[test]
-    fn a_regression_is_found_with_the_version_that_brought_it() {
-        let mut random = Random::new(3);
-        let before = (0..12).map(|at| noisy(&mut random, at, "1", &[100.0, 50.0])).collect::<Vec<_>>();
-        let after = (12..20).map(|at| noisy(&mut random, at, "2", &[80.0, 50.0])).collect::<Vec<_>>();
-        let mut runs = [before, after].concat();
-        runs.reverse();
-        let history = history(runs, Margin::default(), 1);
-        let group = &history.groups[0];
-        let changes = group.changes();
-        assert_eq!(changes.len(), 1, "{changes:?}");
-        let (series, change) = changes[0];
-        assert_eq!((series.subject.as_str(), change.run, change.direction), ("s0", 12, Direction::Worse));
-        assert_eq!(change.versions, [["virtbench", "1", "2"].map(String::from)]);
-        assert!(
-            history.is_regression()
-                && (change.before - 100.0).abs() < 3.0
-                && (change.after - 80.0).abs() < 3.0
-        );
-    }
-
-    #[test]
-    fn a_regression_that_was_mended_is_none() {
-        let mut random = Random::new(4);
-        let runs = (0..30)
-            .map(|at| noisy(&mut random, at, "1", &[if (10..20).contains(&at) { 80.0 } else { 100.0 }]));
-        let history = history(runs.collect(), Margin::default(), 1);
-        assert_eq!(history.groups[0].changes().len(), 2);
-        assert!(!history.is_regression());
-    }
-
-    /// [`FALSE_ALARMS`] is of all the headlines of a group together, however many there are.
-    #[test]
-    fn histories_without_a_change_rarely_have_one() {
-        let mut random = Random::new(5);
-        let trials = 1_000;
-        let mut alarms = [0, 0];
-        for trial in 0..trials {
-            let runs = (0..20).map(|at| noisy(&mut random, at, "1", &[100.0; 12]));
-            let history = history(runs.collect(), Margin::new(0.001).unwrap(), trial);
-            let any = |headline: bool| {
-                let mut series = history.groups[0].series.iter().filter(|one| one.headline == headline);
-                series.any(|one| !one.changes.is_empty())
-            };
-            alarms[0] += usize::from(any(true));
-            alarms[1] += usize::from(any(false));
-        }
-        println!(
-            "groups of 20 runs with a false alarm among 3 headlines and 9 others, of {trials}: {alarms:?}"
-        );
-        assert!(alarms.iter().all(|alarms| (20..=70).contains(alarms)), "{alarms:?}");
-    }
-
-    #[test]
-    fn only_comparable_runs_are_put_together() {
-        let other_host = HistoryRun { host: "other".into(), ..run(5, "1", &[1.0]) };
-        let other_plan = HistoryRun { plan: "paper".into(), ..run(6, "1", &[1.0]) };
-        let history = history(
-            vec![run(1, "1", &[1.0]), run(2, "1", &[1.0]), other_host, other_plan],
-            Margin::default(),
-            1,
-        );
-        let sizes: Vec<usize> = history.groups.iter().map(|group| group.runs.len()).collect();
-        assert_eq!(sizes, [2, 1, 1]);
-    }
-}
+#[path = "series_tests.rs"]
+mod tests;

@@ -77,6 +77,7 @@ fn host(busy_percent: f64) -> HostUse {
         system_percent: 0.0,
         steal_percent: 0.0,
         others_percent: None,
+        runnable: None,
         processors: 2,
         each_percent: vec![busy_percent / 2.0; 2],
     }

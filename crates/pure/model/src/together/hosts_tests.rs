@@ -28,6 +28,7 @@ fn measured(vm: usize, late_ns: i64, cpu: Option<(f64, f64)>) -> MemberRecord {
             system_percent: 0.0,
             steal_percent: 0.0,
             others_percent: Some(others_percent),
+            runnable: None,
             processors: 4,
             each_percent: Vec::new(),
         });

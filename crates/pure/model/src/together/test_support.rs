@@ -45,6 +45,7 @@ pub(super) fn record(set: &str, repetition: u32, busy_percent: f64, members: Vec
         system_percent: 0.0,
         steal_percent: 0.0,
         others_percent: None,
+        runnable: None,
         processors: 2,
         each_percent: Vec::new(),
     };

@@ -1,7 +1,7 @@
 //! Two runs compared: every point's ratio, after to before.
 
 use virtbench_chart::{Look, Shape};
-use virtbench_model::before_after::{ChangedEnvironment, Direction, Quantity};
+use virtbench_model::before_after::{Change, ChangedEnvironment, Direction, Quantity};
 use virtbench_model::{BeforeAfter, Span};
 
 use super::ratios::{Ratio, ratios, short_name};
@@ -41,7 +41,10 @@ fn drawing(
     quantity: Quantity,
     margin: f64,
 ) -> Option<Drawing> {
-    let points = environment.points.iter().filter_map(|point| Some((point, quantity.find(&point.changes)?)));
+    let points =
+        environment.points.iter().filter_map(|point| Some((point, Change::find(&point.changes, quantity)?)));
+    // What completed nothing stands in the table.
+    let points = points.filter(|(_, change)| change.ratio.is_finite());
     let points = points.map(|(point, change)| {
         let interval = change.interval.map(|[low, high]| Span { low, high });
         let words =

@@ -7,7 +7,7 @@ use virtbench_model::history::{Changed, HistoryGroup, Series as Measured};
 use super::style::{BETTER, INK, WORSE};
 use super::{Drawing, Figure, Table, Values, Variant};
 use crate::format::{scaled, significant, with_unit};
-use crate::history::{changed_in_words, run_name};
+use crate::history::{changed_in_words, newest_in_words, run_name};
 
 /// How many measures of a group are drawn, at most: its headlines, then the parts that changed.
 const MOST: usize = 40;
@@ -27,7 +27,8 @@ pub(crate) fn history(index: usize, group: &HistoryGroup) -> Vec<Figure> {
 
 fn caption(group: &HistoryGroup, series: &Measured) -> String {
     let changes = series.changes.iter().map(|change| format!("{}.", changed_in_words(group, series, change)));
-    let changes: Vec<String> = changes.collect();
+    let newest = series.newest.as_ref().map(|newest| format!("{}.", newest_in_words(group, series, newest)));
+    let changes: Vec<String> = changes.chain(newest).collect();
     if changes.is_empty() { "It did not change.".into() } else { changes.join(" ") }
 }
 
@@ -51,7 +52,9 @@ fn titled(quantity: &str, unit: &str) -> String {
 
 fn drawing(id: &str, group: &HistoryGroup, series: &Measured) -> Drawing {
     let (factor, unit) = scaled(&series.unit);
-    let points = series.values.iter().map(|(run, value)| {
+    // What completed nothing and has no number stands in the table.
+    let shown = series.values.iter().filter(|(_, value)| value.is_finite());
+    let points = shown.map(|(run, value)| {
         let place = (run + 1) as f64;
         let run = &group.runs[*run];
         let tags = if run.tags.is_empty() { String::new() } else { format!("\n{}", run.tags.join(", ")) };
@@ -104,5 +107,6 @@ fn levels(group: &HistoryGroup, series: &Measured) -> Vec<(f64, f64, f64, u8)> {
         };
         levels.push((place(change), until, change.after, colour));
     }
+    levels.retain(|(_, _, level, _)| level.is_finite());
     levels
 }

@@ -82,6 +82,7 @@ fn record(desktops: u32) -> DesktopsRecord {
         system_percent: cpu_percent * 0.1,
         steal_percent: 0.0,
         others_percent: None,
+        runnable: None,
         processors: 2,
         each_percent: Vec::new(),
     };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use virtbench_model::Margin;
-use virtbench_model::before_after::before_after as compare;
+use virtbench_model::before_after::{RunSet, before_after as compare};
 use virtbench_model::history::{HistoryRun, Measure, history as over_time};
 use virtbench_record::Better;
 use virtbench_report::{BeforeAfterPage, HistoryPage};
@@ -25,7 +25,8 @@ pub fn before_after() -> String {
         outcome.total.bytes_per_second *= 0.8;
         outcome.total.iops *= 0.8;
     }
-    let compared = compare([(&facts, &before), (&facts, &after)], Margin::default());
+    let compared =
+        compare([&RunSet::one(&facts, &before), &RunSet::one(&facts, &after)], Margin::default(), None);
     BeforeAfterPage { compared: &compared, runs: ["runs/monday", "runs/tuesday"] }.html("0")
 }
 
@@ -46,7 +47,9 @@ pub fn history() -> String {
             folder: format!("/srv/nightly/run-{night}"),
             started_unix_s: 1_795_000_000 + 86_400 * u64::from(night),
             study: "native-vs-vm".into(),
-            plan: "p".into(),
+            parts: BTreeMap::new(),
+            load: None,
+            identity: format!("run {night}"),
             host: "a host".into(),
             versions: BTreeMap::from([("virtbench".into(), format!("0.{}", night / 12))]),
             tags: vec![format!("night {night}")],
@@ -56,5 +59,5 @@ pub fn history() -> String {
             ],
         }
     };
-    HistoryPage { history: &over_time((0..30).map(run).collect(), Margin::default(), 1) }.html("0")
+    HistoryPage { history: &over_time((0..30).map(run).collect(), Margin::default(), &[], 1) }.html("0")
 }

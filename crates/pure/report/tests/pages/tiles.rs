@@ -77,6 +77,7 @@ fn record(tiles: u32) -> TilesRecord {
         system_percent: cpu_percent * 0.2,
         steal_percent: 0.0,
         others_percent: None,
+        runnable: None,
         processors: 2,
         each_percent: Vec::new(),
     };

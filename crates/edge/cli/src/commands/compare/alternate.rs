@@ -135,7 +135,7 @@ fn identity(program: &Path) -> Result<(u64, u64), Failure> {
 impl SidePlan {
     /// The study in a file or of a run, measured with `command` or this program.
     fn new(command: Option<&Path>, study: &Path) -> Result<Self, Failure> {
-        let words = study_file::one_repetition(study_file::words(study)?);
+        let words = study_file::one_repetition(study_file::words(study)?.words);
         let usage = |why: String| Failure::message(Kind::Usage, format!("{}: {why}", study.display()));
         if !words.get(2).is_some_and(|name| STUDIES.contains(&name.as_str())) {
             return Err(usage(format!("only these studies have points to compare: {}", STUDIES.join(", "))));
@@ -201,9 +201,7 @@ fn stopped(out: &Path) -> Failure {
 /// Refuses to go on with sides that would have nothing to compare in the end.
 fn require_common_points(folders: &[PathBuf; 2]) -> Outcome {
     let [before, after] = [side::open(&folders[0])?, side::open(&folders[1])?];
-    let sides =
-        [(&before.provenance, before.points.as_slice()), (&after.provenance, after.points.as_slice())];
-    if before_after(sides, Margin::default()).environments.is_empty() {
+    if before_after([&before.set(), &after.set()], Margin::default(), None).environments.is_empty() {
         let message = "the two studies have no point in common: give environments the same name on both sides, as in \
                        vm=qemu:..., and both the same grid";
         return Err(Failure::message(Kind::Usage, message));

@@ -1,8 +1,10 @@
 //! One side of a comparison: a run folder, or a folder of runs that repeat each other.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use virtbench_record::{PointRecord, Provenance, Records};
+use virtbench_model::before_after::RunSet;
+use virtbench_record::{PointKey, PointRecord, Provenance, Records};
 use virtbench_study::{load_any_run, read_provenance};
 
 use crate::exit::{Failure, Kind};
@@ -11,8 +13,20 @@ use crate::exit::{Failure, Kind};
 pub struct Side {
     /// Of its first run.
     pub provenance: Provenance,
-    /// Of all its runs.
-    pub points: Vec<PointRecord>,
+    /// What each of its runs measured.
+    pub runs: Vec<Vec<PointRecord>>,
+}
+
+impl Side {
+    /// As the comparison takes it.
+    pub fn set(&self) -> RunSet<'_> {
+        RunSet { provenance: &self.provenance, runs: self.runs.iter().map(Vec::as_slice).collect() }
+    }
+
+    /// The points that it measured, each once.
+    pub fn points(&self) -> BTreeSet<PointKey> {
+        self.runs.iter().flatten().map(|record| record.point).collect()
+    }
 }
 
 /// The folder of a turn, counted from 1.
@@ -35,7 +49,7 @@ pub fn open(path: &Path) -> Result<Side, Failure> {
             let message = format!("{}: {part} is not that of the first turn beside it", turn.display());
             return Err(Failure::message(Kind::Folder, message));
         }
-        side.points.extend(other.points);
+        side.runs.extend(other.runs);
     }
     Ok(side)
 }
@@ -55,5 +69,5 @@ fn open_run(path: &Path) -> Result<Side, Failure> {
         let message = format!("{}: a run of study {study} has no points to compare", path.display());
         return Err(Failure::message(Kind::Usage, message));
     };
-    Ok(Side { points, provenance: run.provenance })
+    Ok(Side { runs: vec![points], provenance: run.provenance })
 }

@@ -18,6 +18,7 @@ use crate::args::LoadArgs;
 use crate::commands::environments;
 use crate::commands::study::study_failure;
 use crate::exit::{Failure, Kind, Outcome};
+use crate::lab_failure::lab_kind;
 use crate::say::tell;
 use crate::{interrupt, progress};
 
@@ -117,6 +118,6 @@ fn once(machine: &mut dyn Machine, spec: &LoadSpec) -> Result<(u64, LoadOutcome,
 fn lab_failure(error: LabError) -> Failure {
     match error {
         LabError::Stopped => interrupt::failure("nothing was measured"),
-        error => Failure::new(Kind::Guest, error),
+        error => Failure::new(lab_kind(&error), error),
     }
 }

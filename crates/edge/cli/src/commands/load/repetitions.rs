@@ -188,6 +188,7 @@ mod tests {
             system_percent: 0.0,
             steal_percent: 0.0,
             others_percent: None,
+            runnable: None,
             processors: 1,
             each_percent: Vec::new(),
         };

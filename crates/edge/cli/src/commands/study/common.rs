@@ -14,6 +14,7 @@ use crate::command_line;
 use crate::commands::report;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::interrupt;
+use crate::lab_failure::lab_kind;
 use crate::say::print_json;
 
 /// The run folder: the one named, or one that tells study and time.
@@ -60,7 +61,8 @@ pub fn study_failure(error: StudyError) -> Failure {
         StudyError::Input(_) => Kind::Usage,
         StudyError::Folder(_) => Kind::Folder,
         StudyError::Target { .. } | StudyError::Images(_) => Kind::Target,
-        StudyError::Lab(_) | StudyError::TooManyLost(_) => Kind::Guest,
+        StudyError::Lab(error) => lab_kind(error),
+        StudyError::TooManyLost(_) => Kind::Guest,
         #[cfg(feature = "full")]
         error => of_full_studies(error),
         #[cfg(not(feature = "full"))]

@@ -1,0 +1,14 @@
+//! What failures of machines mean to the shell.
+
+use virtbench_lab::LabError;
+
+use crate::exit::Kind;
+
+/// The kind of a failed machine: it is well where its agent only refuses the target.
+pub fn lab_kind(error: &LabError) -> Kind {
+    match error {
+        LabError::Stopped => Kind::Interrupted,
+        error if error.is_of_target() => Kind::Target,
+        _ => Kind::Guest,
+    }
+}

@@ -7,6 +7,8 @@ mod new_order;
 mod order_status;
 mod payment;
 mod stock_level;
+#[cfg(test)]
+mod tests;
 
 use crate::done::Done;
 use crate::fault::Fault;

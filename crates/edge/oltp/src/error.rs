@@ -109,7 +109,7 @@ pub enum OltpError {
     /// Populating was stopped or failed.
     #[error("{why}; {}", left.words())]
     Abandoned {
-        /// Why.
+        /// What failed, or the stop.
         why: Box<Self>,
         /// What became of the tables.
         left: Left,

@@ -21,7 +21,7 @@ use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream}
 /// Whether connections are encrypted, and whom they believe.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Tls {
-    /// Whom.
+    /// Not encrypted, encrypted with anybody, or with whom a certificate says.
     pub mode: TlsMode,
     /// File with the certificates of authorities (PEM); those of this system where there is none.
     pub roots: Option<PathBuf>,

@@ -192,14 +192,21 @@ fn a_recipe_becomes_a_root_of_its_packages_files_users_and_scripts() {
 
 #[test]
 fn an_appliance_runs_to_be_tried_and_leaves_nothing() {
-    let (cache, _) = built();
+    // So that the packages are here.
+    built();
+    let cache = Cache::new();
+    let serving = RECIPE
+        .replace("\"nc\", \"-lk\", \"-p\", \"7\"", "\"httpd\", \"-f\", \"-p\", \"8007\"")
+        .replace("tcp = 7", "tcp = 8007")
+        .replace("\n[data]", "ports = [8007]\n\n[data]");
+    fs::write(cache.recipe(), &serving).unwrap();
     let recipe = cache.recipe();
     let left = || fs::read_dir(cache.path("appliances/tried")).map_or(0, Iterator::count);
     let timed = cache.run(&["run", &recipe, "--native", "--time", "1s", "--logs"]);
     assert_eq!(timed.code(), 0, "{timed:?}");
     for words in [
         "service  tiny, ready after",
-        "port     7 at 127.0.0.1:7",
+        "port     8007 at 127.0.0.1:8007",
         "nsenter --net",
         "tiny ended by signal 15",
     ] {
@@ -214,7 +221,7 @@ fn an_appliance_runs_to_be_tried_and_leaves_nothing() {
         assert!(std::io::BufRead::read_line(&mut said, &mut line).unwrap() > 0, "{line}");
     }
     let answer: Value = serde_json::from_str(&line).unwrap();
-    assert_eq!((answer["ports"]["7"].as_str(), left()), (Some("127.0.0.1:7"), 1), "{answer}");
+    assert_eq!((answer["ports"]["8007"].as_str(), left()), (Some("127.0.0.1:8007"), 1), "{answer}");
     let agent = u32::try_from(answer["process"].as_u64().unwrap()).unwrap();
     // A kill leaves the data, which the next one removes.
     child.kill().unwrap();
@@ -230,9 +237,9 @@ fn an_appliance_runs_to_be_tried_and_leaves_nothing() {
     signal(&child, "INT");
     let stopped = finish(child);
     assert_eq!((stopped.code(), left()), (0, 0), "{stopped:?}");
-    let dies = RECIPE.replace(
-        "\"nc\", \"-lk\", \"-p\", \"7\"",
-        "\"timeout\", \"3\", \"/bin/busybox\", \"nc\", \"-lk\", \"-p\", \"7\"",
+    let dies = serving.replace(
+        "\"/bin/busybox\", \"httpd\"",
+        "\"/bin/busybox\", \"timeout\", \"5\", \"/bin/busybox\", \"httpd\"",
     );
     fs::write(cache.path("dies.toml"), dies).unwrap();
     let died = cache.run(&["run", &cache.path("dies.toml").display().to_string(), "--native"]);

@@ -184,15 +184,14 @@ fn what_was_measured_stands_before_the_check_which_hears_a_stop() {
     let server = server();
     assert_eq!(oltp(&server, &["populate"]).code(), 0);
     let database = server.connect().address.to_string();
-    let server = &server;
+    let holding = [
+        "BEGIN",
+        "LOCK TABLE new_order IN ACCESS EXCLUSIVE MODE",
+        "SELECT CAST(pg_sleep(15) AS text)",
+        "COMMIT",
+    ];
     std::thread::scope(|scope| {
-        let holding = [
-            "BEGIN",
-            "LOCK TABLE new_order IN ACCESS EXCLUSIVE MODE",
-            "SELECT CAST(pg_sleep(15) AS text)",
-            "COMMIT",
-        ];
-        scope.spawn(move || server.query(&holding).unwrap());
+        scope.spawn(|| server.query(&holding).unwrap());
         std::thread::sleep(std::time::Duration::from_secs(1));
         // Payments alone do not wait for it.
         let child = command(&database, &[&SHORT[..], &["--mix", "0,1,0,0,0"]].concat()).spawn().unwrap();

@@ -16,7 +16,7 @@ use crate::fault::{Fault, FaultKind, of_mariadb};
 use crate::isolation::isolation_name;
 use crate::manner::Manner;
 use crate::schema::Schema;
-use crate::statement::STATEMENTS;
+use crate::statement::{One, STATEMENTS, Statement};
 use crate::tls::{Tls, TlsMode};
 use crate::value::{Param, Row, Value, decimal_of_text, decimal_text};
 
@@ -33,6 +33,8 @@ pub struct MariaDb {
     /// Whether statements are prepared once; each is sent with its values in its text otherwise.
     keeps: bool,
     prepared: Vec<Option<mysql_async::Statement>>,
+    /// Whether every statement is in a transaction, so that none has to begin one.
+    in_transactions: bool,
 }
 
 impl MariaDb {
@@ -66,7 +68,7 @@ impl MariaDb {
             Fault { kind: FaultKind::Gone, words } => Fault { kind: FaultKind::Refused, words },
             fault => fault,
         })?;
-        Ok(Self { connection, keeps: manner.keeps, prepared: vec![None; STATEMENTS] })
+        Ok(Self { connection, keeps: manner.keeps, prepared: vec![None; STATEMENTS], in_transactions: false })
     }
 
     /// Sends each statement once the one before is answered.
@@ -83,7 +85,15 @@ impl MariaDb {
         Call { statement, params }: &Call<'_>,
         schema: &Schema,
     ) -> Result<Vec<Row>, Error> {
-        let Self { connection, keeps, prepared } = self;
+        let Self { connection, keeps, prepared, in_transactions } = self;
+        if *statement == Statement::One(One::Begin) {
+            // An exchange less for each transaction.
+            if !*in_transactions {
+                connection.query_drop("SET SESSION autocommit = 0").await?;
+                *in_transactions = true;
+            }
+            return Ok(Vec::new());
+        }
         if statement.is_bracket() {
             return connection.query_drop(statement.text()).await.map(|()| Vec::new());
         }

@@ -44,6 +44,11 @@ impl Session {
         self.schema = schema.clone();
     }
 
+    /// Whether a list of statements takes as many exchanges as it has statements.
+    pub fn answers_one_by_one(&self) -> bool {
+        matches!(self.server, Server::MariaDb(_))
+    }
+
     /// Runs statements in order and gives the rows of each. PostgreSQL gets them all at once and answers them one after the
     /// other; MariaDB gets each when the one before is answered.
     ///

@@ -41,7 +41,11 @@ pub async fn perform(session: &mut Session, input: &NewOrder) -> Result<Done, Fa
         insert_order(input, order),
         keyed(One::InsertNewOrder, [order, *district, *warehouse]),
     ];
-    calls.extend(priced.iter().map(|priced| update_stock(priced, *warehouse)));
+    if session.answers_one_by_one() {
+        calls.push(take_from_stock(&priced, *warehouse));
+    } else {
+        calls.extend(priced.iter().map(|priced| update_stock(priced, *warehouse)));
+    }
     calls.push(insert_lines(&priced, [order, *district, *warehouse]));
     calls.push(bare(if rolled_back { One::Rollback } else { One::Commit }));
     session.run(&calls).await?;
@@ -91,6 +95,21 @@ fn update_stock(priced: &Priced, warehouse: u32) -> Call<'static> {
         One::UpdateStock,
         [Param::Int(priced.stock), quantity.into(), is_remote.into(), item.into(), supply.into()],
     )
+}
+
+/// The same of all lines, whose items are different ones.
+fn take_from_stock(priced: &[Priced], warehouse: u32) -> Call<'static> {
+    let mut params = Vec::with_capacity(8 * priced.len());
+    let of: [fn(&Priced, u32) -> Param<'static>; 3] = [
+        |priced, _| Param::Int(priced.stock),
+        |priced, _| priced.line.quantity.into(),
+        |priced, warehouse| u32::from(priced.line.supply != warehouse).into(),
+    ];
+    for value in of {
+        params.extend(priced.iter().flat_map(|one| [one.line.item.into(), value(one, warehouse)]));
+    }
+    params.extend(priced.iter().flat_map(|one| [one.line.supply, one.line.item].map(Param::from)));
+    of_lines(OfLines::Take, priced.len(), params)
 }
 
 fn insert_lines(priced: &[Priced], [order, district, warehouse]: [u32; 3]) -> Call<'_> {

@@ -1,12 +1,12 @@
 //! From a login to a running agent.
 
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::SendFlags;
+use rustix::net::{RecvFlags, SendFlags};
 use virtbench_agent::protocol::{NOT_READY, READY};
 use virtbench_agents::Agent;
 
@@ -107,12 +107,16 @@ impl Lines<'_> {
         let mut line = Vec::new();
         loop {
             let mut byte = [0];
-            self.wait(PollFlags::IN)?;
-            match self.stream.read(&mut byte) {
-                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            // One system call a byte, as long as there are some: a login may print a lot.
+            match rustix::net::recv(self.stream, &mut byte, RecvFlags::DONTWAIT) {
+                Ok((0, _)) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(_) => {}
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error),
+                Err(Errno::AGAIN) => {
+                    self.wait(PollFlags::IN)?;
+                    continue;
+                }
+                Err(Errno::INTR) => continue,
+                Err(error) => return Err(error.into()),
             }
             self.read += 1;
             if self.read > CHATTER_LIMIT {
@@ -163,7 +167,7 @@ impl Lines<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
+    use std::io::{Read, Write};
 
     use super::*;
     use virtbench_agents::agents;

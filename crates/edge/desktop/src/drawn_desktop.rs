@@ -341,14 +341,12 @@ fn send_updates(mut stream: TcpStream, shared: &Shared, drawing: Drawing) -> io:
         drop(state);
         shared.1.notify_all();
         let drawn = [marker.is_some(), frame.is_some(), blinks, ticks, is_whole].map(u8::from);
-        let mut bytes = vec![0, 0, 0, 1 + drawn.iter().sum::<u8>()];
+        let mut bytes = head(&drawn);
         let shade = u8::from(is_seen) << 7 | grey;
         if is_whole {
             let [width, height] = SIZE;
             rectangle(&mut bytes, [0, CURSOR[1], width, height - CURSOR[1]], |_, _| shade);
         }
-        // What was asked for, where nothing has changed.
-        rectangle(&mut bytes, [0, 0, 1, 1], |_, _| 0);
         if ticks {
             rectangle(&mut bytes, CLOCK, |_, _| time);
         }
@@ -365,6 +363,13 @@ fn send_updates(mut stream: TcpStream, shared: &Shared, drawing: Drawing) -> io:
         }
         stream.write_all(&bytes)?;
     }
+}
+
+/// The head of an update of so many rectangles, and of the pixel that may have been asked for.
+fn head(drawn: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0, 0, 0, 1 + drawn.iter().sum::<u8>()];
+    rectangle(&mut bytes, [0, 0, 1, 1], |_, _| 0);
+    bytes
 }
 
 /// Left, top, width and height, then raw pixels of these greys.

@@ -7,6 +7,7 @@ use virtbench_units::format_duration_ns;
 
 use super::infrastructure::infrastructure_breach;
 use super::since::{failing_since, few_since, slow_since};
+use crate::interval::CONFIDENCE;
 
 /// Who is named where so many tiles could not start and no member is to blame, as for want of memory.
 pub const NO_MEMBER: &str = "the host itself";
@@ -44,7 +45,10 @@ pub fn breaches(plan: &TilesPlan, record: &TilesRecord) -> Vec<TileBreach> {
 /// statistics; W. J. Conover, Practical Nonparametric Statistics, section 3.3): 29 for 90 %, 59 for 95 %, 299 for 99 %.
 #[must_use]
 pub fn operations_needed(percentile: f64) -> u64 {
-    ((1.0 - crate::interval::CONFIDENCE).ln() / (percentile / 100.0).ln()).ceil() as u64
+    let all_within = |operations: &u64| {
+        i32::try_from(*operations).map_or(0.0, |operations| (percentile / 100.0).powi(operations))
+    };
+    (1..).find(|operations| all_within(operations) <= 1.0 - CONFIDENCE).unwrap_or(u64::MAX)
 }
 
 /// How many operations were done and how many the level of response times needs, where they are too few.

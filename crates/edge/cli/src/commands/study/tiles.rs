@@ -241,7 +241,7 @@ impl Wanted {
 /// Whether a member's generator takes its options.
 fn check_options(member: &TileMemberPlan) -> Result<(), String> {
     let words: &[&str] = match member.load.kind {
-        TileLoadKind::Oltp => &["oltp", "run", "--database", "postgresql://127.0.0.1"],
+        TileLoadKind::Oltp => &["oltp", "run", "--database", "postgresql://user@127.0.0.1/tpcc"],
         TileLoadKind::Web => &["users", "web", "127.0.0.1"],
         TileLoadKind::KeyValue => &["users", "key-value", "127.0.0.1"],
         TileLoadKind::Mail => &["users", "mail", "127.0.0.1"],

@@ -22,7 +22,7 @@ pub fn wait<T>(future: impl Future<Output = Result<T, OltpError>>) -> Result<T, 
 
 /// A connection, with an error that says where to.
 pub async fn connected(connect: &Connect, manner: Manner) -> Result<Session, OltpError> {
-    let address = || connect.address.clone();
+    let address = || Box::new(connect.address.clone());
     Session::open(connect, manner).await.map_err(|fault| OltpError::Connect { address: address(), fault })
 }
 

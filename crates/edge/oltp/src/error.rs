@@ -18,7 +18,7 @@ pub enum OltpError {
     #[error("cannot reach {address}: {fault}; {}", advice(address, fault))]
     Connect {
         /// Where to.
-        address: Address,
+        address: Box<Address>,
         /// What is wrong.
         fault: Fault,
     },
@@ -27,33 +27,33 @@ pub enum OltpError {
     NotMariaDb(String),
     /// A standby.
     #[error("{0} is a standby, which accepts no changes: name its primary")]
-    Standby(Address),
+    Standby(Box<Address>),
     /// There is no population.
     #[error(
         "{0} is not populated in schema {1}: `virtbench oltp populate --database '{0}' --warehouses N` does that"
     )]
-    NotPopulated(Address, String),
+    NotPopulated(Box<Address>, String),
     /// A population was begun and not finished.
     #[error(
         "the population of {0} in schema {1} was not finished: `virtbench oltp populate --database '{0}'` makes it anew"
     )]
-    Unfinished(Address, String),
+    Unfinished(Box<Address>, String),
     /// A population of another version of this program.
     #[error(
         "{0} was populated in schema {1} by another version of virtbench: populate it again with --replace"
     )]
-    OtherFormat(Address, String),
+    OtherFormat(Box<Address>, String),
     /// A population of a version that did not mark each table.
     #[error(
         "{0} has tables in schema {1} that an earlier version of virtbench made and did not mark each: drop virtbench_oltp and the \
          nine others yourself, or name another schema"
     )]
-    Earlier(Address, String),
+    Earlier(Box<Address>, String),
     /// Somebody populates it at this moment.
     #[error("{address} is being populated in schema {schema} at this moment: wait until that has ended")]
     Busy {
         /// Which database.
-        address: Address,
+        address: Box<Address>,
         /// Its schema.
         schema: String,
     },
@@ -63,7 +63,7 @@ pub enum OltpError {
     )]
     OtherSize {
         /// Which database.
-        address: Address,
+        address: Box<Address>,
         /// Warehouses that it has.
         found: u32,
         /// Warehouses that were asked for.
@@ -75,7 +75,7 @@ pub enum OltpError {
     )]
     Populated {
         /// Which database.
-        address: Address,
+        address: Box<Address>,
         /// Its schema.
         schema: String,
         /// Warehouses that it has.
@@ -87,7 +87,7 @@ pub enum OltpError {
     )]
     Foreign {
         /// Which database.
-        address: Address,
+        address: Box<Address>,
         /// Its schema.
         schema: String,
         /// The table's name.

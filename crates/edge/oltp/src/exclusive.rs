@@ -43,7 +43,7 @@ impl Exclusive {
         if taken.first().and_then(|row| row.first()).is_some_and(|taken| taken.int() == 1) {
             return Ok(Self(session));
         }
-        Err(OltpError::Busy { address: connect.address.clone(), schema: schema.name().to_owned() })
+        Err(OltpError::Busy { address: Box::new(connect.address.clone()), schema: schema.name().to_owned() })
     }
 
     /// Makes sure that it was held until now.

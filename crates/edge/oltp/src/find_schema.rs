@@ -54,5 +54,5 @@ pub async fn refuse_standby(session: &mut Session, address: &Address) -> Result<
     let failed = OltpError::server("the server cannot be asked whether it is a standby");
     let rows = session.query("SELECT CAST(pg_is_in_recovery() AS int)").await.map_err(failed)?;
     let is_standby = rows.first().and_then(|row| row.first()).is_some_and(|standby| standby.int() == 1);
-    if is_standby { Err(OltpError::Standby(address.clone())) } else { Ok(()) }
+    if is_standby { Err(OltpError::Standby(Box::new(address.clone()))) } else { Ok(()) }
 }

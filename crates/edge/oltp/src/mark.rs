@@ -101,7 +101,9 @@ pub async fn require(session: &mut Session, connect: &Connect) -> Result<(Schema
     let schema = find_schema(session, address).await?;
     session.set_schema(&schema);
     let found = find(session, address.kind, &schema).await;
-    let of = |wrong: fn(Address, String) -> OltpError| Err(wrong(address.clone(), schema.name().to_owned()));
+    let of = |wrong: fn(Box<Address>, String) -> OltpError| {
+        Err(wrong(Box::new(address.clone()), schema.name().to_owned()))
+    };
     match found.map_err(OltpError::server("the population cannot be looked up"))? {
         Found::Whole(population) => Ok((schema, population)),
         Found::Nothing | Found::Foreign(_) => of(OltpError::NotPopulated),

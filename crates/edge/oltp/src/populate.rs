@@ -142,7 +142,7 @@ async fn prepare(
     population: Population,
     replace: bool,
 ) -> Result<(), OltpError> {
-    let (address, name) = (|| connect.address.clone(), || schema.name().to_owned());
+    let (address, name) = (|| Box::new(connect.address.clone()), || schema.name().to_owned());
     let kind = connect.address.kind;
     let found =
         mark::find(session, kind, schema).await.map_err(OltpError::server("the tables cannot be listed"))?;

@@ -73,7 +73,7 @@ statements! {
         AND ol_o_id < ? AND ol_o_id >= ? AND s_w_id = ? AND s_i_id = ol_i_id AND s_quantity < ?"
 }
 
-/// Statements that concern all lines of an order.
+/// Statements that concern all lines of an order, or several orders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OfLines {
     /// What the items cost.
@@ -84,10 +84,20 @@ pub enum OfLines {
     Insert,
     /// What is left in stock of them, in one statement: a server that answers one before it gets the next is not asked for each.
     Take,
+    /// Of the oldest orders of several districts, in one statement for the same reason: rows of NEW-ORDER to delete,
+    DeleteNewOrders,
+    /// whose they are,
+    CustomersOfOrders,
+    /// who carries them,
+    CarryOrders,
+    /// their lines' date,
+    DeliverOrders,
+    /// and what their lines cost.
+    SumsOfOrders,
 }
 
 /// How many different statements there are.
-pub const STATEMENTS: usize = TEXTS.len() + 4 * (MOST + 1);
+pub const STATEMENTS: usize = TEXTS.len() + 9 * (MOST + 1);
 
 impl Statement {
     /// Its number, less than [`STATEMENTS`].
@@ -131,6 +141,27 @@ impl Statement {
                     list(lines, "(?, ?)")
                 )
             }
+            Self::Lines(OfLines::DeleteNewOrders, orders) => format!(
+                "DELETE FROM @new_order WHERE (no_w_id, no_d_id, no_o_id) IN ({})",
+                list(orders, "(?, ?, ?)")
+            ),
+            Self::Lines(OfLines::CustomersOfOrders, orders) => format!(
+                "SELECT o_d_id, o_c_id FROM @orders WHERE (o_w_id, o_d_id, o_id) IN ({})",
+                list(orders, "(?, ?, ?)")
+            ),
+            Self::Lines(OfLines::CarryOrders, orders) => format!(
+                "UPDATE @orders SET o_carrier_id = ? WHERE (o_w_id, o_d_id, o_id) IN ({})",
+                list(orders, "(?, ?, ?)")
+            ),
+            Self::Lines(OfLines::DeliverOrders, orders) => format!(
+                "UPDATE @order_line SET ol_delivery_d = CURRENT_TIMESTAMP WHERE (ol_w_id, ol_d_id, ol_o_id) IN ({})",
+                list(orders, "(?, ?, ?)")
+            ),
+            Self::Lines(OfLines::SumsOfOrders, orders) => format!(
+                "SELECT ol_d_id, SUM(ol_amount) FROM @order_line WHERE (ol_w_id, ol_d_id, ol_o_id) IN ({}) \
+                 GROUP BY ol_d_id",
+                list(orders, "(?, ?, ?)")
+            ),
             Self::Lines(OfLines::Insert, lines) => format!(
                 "INSERT INTO @order_line (ol_o_id, ol_d_id, ol_w_id, ol_number, ol_i_id, ol_supply_w_id, ol_quantity, \
                  ol_amount, ol_dist_info) VALUES {}",
@@ -151,9 +182,21 @@ pub fn numbered(text: &str) -> String {
 mod tests {
     use super::*;
 
+    const ALL_OF_LINES: [OfLines; 9] = [
+        OfLines::Items,
+        OfLines::Stock,
+        OfLines::Insert,
+        OfLines::Take,
+        OfLines::DeleteNewOrders,
+        OfLines::CustomersOfOrders,
+        OfLines::CarryOrders,
+        OfLines::DeliverOrders,
+        OfLines::SumsOfOrders,
+    ];
+
     #[test]
     fn every_statement_has_a_number_of_its_own() {
-        let lines = [OfLines::Items, OfLines::Stock, OfLines::Insert, OfLines::Take];
+        let lines = ALL_OF_LINES;
         let several =
             lines.into_iter().flat_map(|what| (1..=15).map(move |lines| Statement::Lines(what, lines)));
         let mut numbers: Vec<usize> = several.map(Statement::number).collect();
@@ -168,8 +211,7 @@ mod tests {
     /// A name without its schema is looked for where the server likes.
     #[test]
     fn every_table_is_named_with_its_schema() {
-        let lines = [OfLines::Items, OfLines::Stock, OfLines::Insert, OfLines::Take]
-            .map(|what| Statement::Lines(what, 2).text());
+        let lines = ALL_OF_LINES.map(|what| Statement::Lines(what, 2).text());
         for text in TEXTS.iter().map(|text| (*text).to_owned()).chain(lines) {
             let mut words = text.split([' ', ',', '(', ')']).filter(|word| !word.is_empty());
             let names: Vec<&str> = crate::tables::Table::ALL.iter().map(|table| table.name()).collect();

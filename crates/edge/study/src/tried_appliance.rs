@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use virtbench_lab::{
-    ApplianceError, ApplianceSpec, Filesystem, Network, NetworkNamespace, RunningAppliance, TierLinks,
-    make_filesystem,
+    ApplianceError, ApplianceSpec, Filesystem, Network, NetworkNamespace, RunningAppliance, ServiceEnd,
+    TierLinks, make_filesystem,
 };
 use virtbench_record::ApplianceSide;
 
@@ -73,23 +73,12 @@ impl TriedAppliance {
         Ok(Self { appliance, _folder: folder })
     }
 
-    /// Stops its services in reverse order and ends it. Returns for each its name and how it ended, in words, then what could not be
-    /// done in good order.
+    /// Stops its services in reverse order and ends it. Returns how each ended, then what could not be done in good order.
     ///
     /// # Errors
     /// It does not answer; it is ended all the same.
-    pub fn stop(self) -> Result<(Vec<(String, String)>, Vec<String>), StudyError> {
-        let (services, notes) = self.appliance.stop()?;
-        let how = |end: &virtbench_lab::ServiceEnd| {
-            let how = match (end.killed, end.exit_code, end.signal) {
-                (true, ..) => "had to be killed".to_owned(),
-                (false, Some(code), _) => format!("ended with code {code}"),
-                (false, None, Some(signal)) => format!("ended by signal {signal}"),
-                (false, None, None) => "ended".to_owned(),
-            };
-            (end.service.clone(), format!("{how} after {:.1} s", end.took_ns as f64 / 1e9))
-        };
-        Ok((services.iter().map(how).collect(), notes))
+    pub fn stop(self) -> Result<(Vec<ServiceEnd>, Vec<String>), StudyError> {
+        Ok(self.appliance.stop()?)
     }
 }
 

@@ -5,6 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
+use virtbench_lab::ServiceEnd;
 use virtbench_recipe::Recipe;
 use virtbench_study::{BuiltAppliance, Progress, StudyError, TriedAppliance, check_native, trial_folder};
 
@@ -52,7 +53,7 @@ pub fn execute(args: &ApplianceRunArgs) -> Outcome {
     ended?;
     let (services, notes) = tried.stop().map_err(study_failure)?;
     if !args.json {
-        services.iter().for_each(|(name, how)| say!("{name} {how}"));
+        services.iter().for_each(|end| say!("{} {}", end.service, how(end)));
     }
     notes.iter().for_each(|note| tell!("virtbench: {note}"));
     Ok(())
@@ -74,6 +75,17 @@ fn start(
     let folder = trial_folder().map_err(|error| StudyError::Environment(error.into()))?;
     let size = (args.vcpus, args.memory.unwrap_or_else(|| built.least_memory()));
     TriedAppliance::start(&built, guests, size, &folder)
+}
+
+/// How a service ended.
+fn how(end: &ServiceEnd) -> String {
+    let how = match (end.killed, end.exit_code, end.signal) {
+        (true, ..) => "had to be killed".to_owned(),
+        (false, Some(code), _) => format!("ended with code {code}"),
+        (false, None, Some(signal)) => format!("ended by signal {signal}"),
+        (false, None, None) => "ended".to_owned(),
+    };
+    format!("{how} after {:.1} s", end.took_ns as f64 / 1e9)
 }
 
 fn answer(name: &str, vm: bool, tried: &TriedAppliance) -> Answer {

@@ -78,7 +78,7 @@ fn run(args: &RunArgs) -> Outcome {
         let nothing = |error| failure(error, "nothing was measured");
         let found = virtbench_oltp::find_population(&connect).map_err(nothing)?.warehouses;
         if found != asked {
-            return Err(nothing(OltpError::OtherSize { address: connect.address, found, asked }));
+            return Err(nothing(OltpError::OtherSize { address: Box::new(connect.address), found, asked }));
         }
     }
     let load_ns = plan.ramp_up_ns + plan.time_ns;

@@ -166,17 +166,17 @@ mod tests {
     #[test]
     fn operations_count_by_when_they_were_due_and_ended() {
         let mut responses = Responses::new();
-        let ms = |seconds: f64| (seconds * 1e3) as u64 * 1_000_000;
+        let ns = |tenths: u64| tenths * (SECOND / 10);
         for (due, at, ending, counted) in [
-            (4.0, 4.9, Ending::Completed, Counted::Outside),
-            (4.0, 5.0, Ending::Completed, Counted::Within),
-            (14.0, 14.9, Ending::Failed, Counted::Within),
-            (12.0, 14.0, Ending::GivenUp, Counted::Within),
-            (4.0, 15.0, Ending::Completed, Counted::Unfinished),
-            (14.9, 16.0, Ending::Failed, Counted::Unfinished),
-            (15.0, 16.0, Ending::Completed, Counted::Outside),
+            (40, 49, Ending::Completed, Counted::Outside),
+            (40, 50, Ending::Completed, Counted::Within),
+            (140, 149, Ending::Failed, Counted::Within),
+            (120, 140, Ending::GivenUp, Counted::Within),
+            (40, 150, Ending::Completed, Counted::Unfinished),
+            (149, 160, Ending::Failed, Counted::Unfinished),
+            (150, 160, Ending::Completed, Counted::Outside),
         ] {
-            assert_eq!(responses.ended(WINDOW, ms(due), ms(at), ending), counted, "{due} to {at}");
+            assert_eq!(responses.ended(WINDOW, ns(due), ns(at), ending), counted, "{due} to {at}");
         }
         assert_eq!((responses.completed(), responses.failed(), responses.given_up()), (1, 2, 1));
         assert_eq!((responses.unfinished(), responses.oldest_ns()), (2, 11 * SECOND));

@@ -51,7 +51,7 @@ fn a_desktop_that_freezes_is_one_users_error_with_a_picture() {
     let frozen = servers(&study, 2)[0];
     signal_pid(frozen, "STOP");
     let finished = finish(study);
-    assert_eq!(finished.code(), 0, "{finished:?}");
+    assert_eq!(finished.code(), 5, "{finished:?}");
     let record = &records(&out)[0];
     let gone = record["gone"].as_array().unwrap();
     assert_eq!(gone.len(), 1, "{gone:?}");

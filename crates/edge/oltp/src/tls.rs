@@ -1,7 +1,7 @@
 //! Encrypted connections: whom to believe, as libpq's sslmode names it.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
@@ -9,14 +9,13 @@ use std::task::{Context, Poll};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use rustls::client::WebPkiServerVerifier;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::client::danger::ServerCertVerifier;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{CertificateError, ClientConfig, RootCertStore};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::Socket;
 use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
+use virtbench_tls::{Believe, Shown, certificates, client, provider};
 
 /// Whether connections are encrypted, and whom they believe.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -64,7 +63,7 @@ impl Tls {
     /// The file cannot be read, or there is none.
     pub(crate) fn authorities(&self) -> io::Result<Vec<CertificateDer<'static>>> {
         let found = match &self.roots {
-            Some(path) => from_file(path)?,
+            Some(path) => certificates(path)?,
             None => rustls_native_certs::load_native_certs().certs,
         };
         if found.is_empty() {
@@ -88,32 +87,17 @@ impl Tls {
     }
 
     fn made(&self) -> io::Result<ClientConfig> {
-        let provider = Arc::new(ring::default_provider());
         let verified = match self.mode {
             TlsMode::Disable | TlsMode::Require => None,
             TlsMode::VerifyCa | TlsMode::VerifyFull => {
                 let mut roots = RootCertStore::empty();
                 roots.add_parsable_certificates(self.authorities()?);
-                let builder =
-                    WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider));
+                let builder = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider());
                 Some(builder.build().map_err(io::Error::other)?)
             }
         };
-        let trust =
-            Trust { verified, names: self.mode == TlsMode::VerifyFull, provider: Arc::clone(&provider) };
-        let builder = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .map_err(io::Error::other)?;
-        let builder = builder.dangerous().with_custom_certificate_verifier(Arc::new(trust));
-        Ok(builder.with_no_client_auth())
+        client(Trust { verified, names: self.mode == TlsMode::VerifyFull }).map_err(io::Error::other)
     }
-}
-
-fn from_file(path: &Path) -> io::Result<Vec<CertificateDer<'static>>> {
-    let cannot =
-        |why: String| io::Error::other(format!("cannot read certificates from {}: {why}", path.display()));
-    let read = CertificateDer::pem_file_iter(path).map_err(|error| cannot(error.to_string()))?;
-    read.map(|certificate| certificate.map_err(|error| cannot(error.to_string()))).collect()
 }
 
 /// Whom to believe.
@@ -123,47 +107,18 @@ struct Trust {
     verified: Option<Arc<WebPkiServerVerifier>>,
     /// Whether the name counts.
     names: bool,
-    provider: Arc<CryptoProvider>,
 }
 
-impl ServerCertVerifier for Trust {
-    fn verify_server_cert(
-        &self,
-        end_entity: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
-        name: &ServerName<'_>,
-        ocsp: &[u8],
-        now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        let Some(verifier) = &self.verified else { return Ok(ServerCertVerified::assertion()) };
-        match verifier.verify_server_cert(end_entity, intermediates, name, ocsp, now) {
+impl Believe for Trust {
+    fn believe(&self, shown: &Shown<'_>) -> Result<(), rustls::Error> {
+        let Some(verifier) = &self.verified else { return Ok(()) };
+        let Shown { certificate, intermediates, name, ocsp, now } = *shown;
+        match verifier.verify_server_cert(certificate, intermediates, name, ocsp, now) {
             Err(rustls::Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
-            )) if !self.names => Ok(ServerCertVerified::assertion()),
-            verified => verified,
+            )) if !self.names => Ok(()),
+            verified => verified.map(drop),
         }
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls12_signature(message, certificate, signed, &self.provider.signature_verification_algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature(message, certificate, signed, &self.provider.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
     }
 }
 

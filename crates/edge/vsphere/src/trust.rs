@@ -1,13 +1,10 @@
 //! Whether the server is the one it says it is.
 
-use std::sync::Arc;
+use std::path::Path;
 
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::{CertificateError, ClientConfig, RootCertStore};
 use sha2::{Digest, Sha256};
+use virtbench_tls::{Believe, Shown, certificates, client, provider, unreadable};
 
 use crate::address::Trust;
 use crate::error::VsphereError;
@@ -17,35 +14,28 @@ use crate::error::VsphereError;
 /// # Errors
 /// The authorities' file cannot be read, or the system has none.
 pub(crate) fn configuration(trust: &Trust) -> Result<ClientConfig, VsphereError> {
-    let provider = Arc::new(ring::default_provider());
-    let builder = ClientConfig::builder_with_provider(provider.clone())
-        .with_safe_default_protocol_versions()
-        .map_err(|error| VsphereError::Settings(format!("TLS cannot be set up: {error}")))?;
-    let builder = match trust {
-        Trust::System => builder.with_root_certificates(system()?),
-        Trust::Authorities(path) => {
-            let why = |why: String| {
-                VsphereError::Settings(format!("cannot read certificates from {}: {why}", path.display()))
-            };
-            let read = CertificateDer::pem_file_iter(path).map_err(|error| why(error.to_string()))?;
-            let mut roots = RootCertStore::empty();
-            for certificate in read {
-                let certificate = certificate.map_err(|error| why(error.to_string()))?;
-                roots.add(certificate).map_err(|error| why(error.to_string()))?;
-            }
-            if roots.is_empty() {
-                return Err(why("there is none (PEM, BEGIN CERTIFICATE)".to_owned()));
-            }
-            builder.with_root_certificates(roots)
-        }
-        Trust::Thumbprint(digest) => builder
-            .dangerous()
-            .with_custom_certificate_verifier(Arc::new(Known { digest: Some(*digest), provider })),
-        Trust::Anybody => {
-            builder.dangerous().with_custom_certificate_verifier(Arc::new(Known { digest: None, provider }))
-        }
+    let set_up = |error| VsphereError::Settings(format!("TLS cannot be set up: {error}"));
+    let roots = match trust {
+        Trust::System => system()?,
+        Trust::Authorities(path) => of_file(path)?,
+        Trust::Thumbprint(digest) => return client(Known { digest: Some(*digest) }).map_err(set_up),
+        Trust::Anybody => return client(Known { digest: None }).map_err(set_up),
     };
-    Ok(builder.with_no_client_auth())
+    let builder = ClientConfig::builder_with_provider(provider());
+    let builder = builder.with_safe_default_protocol_versions().map_err(set_up)?;
+    Ok(builder.with_root_certificates(roots).with_no_client_auth())
+}
+
+fn of_file(path: &Path) -> Result<RootCertStore, VsphereError> {
+    let useless = |why: &str| VsphereError::Settings(unreadable(path, why));
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates(path).map_err(|error| VsphereError::Settings(error.to_string()))? {
+        roots.add(certificate).map_err(|error| useless(&error.to_string()))?;
+    }
+    if roots.is_empty() {
+        return Err(useless("there is none (PEM, BEGIN CERTIFICATE)"));
+    }
+    Ok(roots)
 }
 
 fn system() -> Result<RootCertStore, VsphereError> {
@@ -61,49 +51,18 @@ fn system() -> Result<RootCertStore, VsphereError> {
     Ok(roots)
 }
 
-/// Believes whoever has a certificate of this digest, or without one anybody. That the server holds the certificate's key
-/// is seen in either case.
+/// Believes whoever has a certificate of this digest, or without one anybody.
 #[derive(Debug)]
 struct Known {
     digest: Option<[u8; 32]>,
-    provider: Arc<CryptoProvider>,
 }
 
-impl ServerCertVerifier for Known {
-    fn verify_server_cert(
-        &self,
-        end_entity: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        let shown: [u8; 32] = Sha256::digest(end_entity).into();
-        if self.digest.is_some_and(|digest| digest != shown) {
+impl Believe for Known {
+    fn believe(&self, shown: &Shown<'_>) -> Result<(), rustls::Error> {
+        let found: [u8; 32] = Sha256::digest(shown.certificate).into();
+        if self.digest.is_some_and(|digest| digest != found) {
             return Err(CertificateError::ApplicationVerificationFailure.into());
         }
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls12_signature(message, certificate, signed, &self.provider.signature_verification_algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature(message, certificate, signed, &self.provider.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
+        Ok(())
     }
 }

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use virtbench_record::{
-    ApplianceFacts, ApplianceSide, ApplicationLoad, ApplicationMeasured, ApplicationMetric, ApplicationPlan,
-    ApplicationRecord, ApplicationStatus, ApplicationTier, Better, FORMAT, HostUse, NeighbourMeasured,
-    PathCost, TierMeasured,
+    ApplianceSide, ApplicationLoad, ApplicationMeasured, ApplicationMetric, ApplicationPlan,
+    ApplicationRecord, ApplicationStatus, ApplicationTier, Better, FORMAT, NeighbourMeasured, TierMeasured,
 };
+
+use crate::host::{appliance, host_use, path};
 
 /// Redis natively and in a VM, alone and beside two others; requests a second and a response time.
 pub fn plan() -> ApplicationPlan {
@@ -46,42 +47,14 @@ pub fn plan() -> ApplicationPlan {
 
 /// A line of the results, with so many requests a second.
 pub fn record(side: &str, neighbours: u32, repetition: u32, rate: f64) -> ApplicationRecord {
-    let path = PathCost {
-        round_trips: 1000,
-        round_trip_min_ns: 200_000,
-        round_trip_median_ns: 300_000,
-        round_trip_p99_ns: 600_000,
-        to_bytes_per_s: 6e7,
-        from_bytes_per_s: 4e7,
-    };
-    let appliance = ApplianceFacts {
-        recipe: "redis".into(),
-        vcpus: 1,
-        memory_bytes: 256 << 20,
-        network: "user".into(),
-        boot_ns: 2_000_000_000,
-        ready_ns: 4_000_000_000,
-        services: Vec::new(),
-        path: Some(path.clone()),
-        command_line: Vec::new(),
-        notes: Vec::new(),
-    };
-    let host = HostUse {
-        cpu_percent: 100.0,
-        user_percent: 90.0,
-        system_percent: 10.0,
-        steal_percent: 0.0,
-        others_percent: None,
-        runnable: None,
-        processors: 2,
-        each_percent: Vec::new(),
-    };
+    let appliance = appliance("redis", 4_000_000_000);
+    let host = host_use(100.0, 90.0, 10.0);
     let measured = ApplicationMeasured {
         values: BTreeMap::from([("SET".into(), rate), ("latency".into(), 1000.0 / rate)]),
         elapsed_ns: 5_000_000_000,
         output: format!("SET {rate}"),
         host,
-        tiers: vec![TierMeasured { name: "cache".into(), path, appliance: appliance.clone() }],
+        tiers: vec![TierMeasured { name: "cache".into(), path: path(), appliance: appliance.clone() }],
         beside: vec![NeighbourMeasured { runs: 2, appliance: appliance.clone() }; neighbours as usize],
         appliance,
     };

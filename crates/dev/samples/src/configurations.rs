@@ -6,6 +6,7 @@ use virtbench_record::*;
 use virtbench_units::Random;
 
 use crate::grid::{described, measured_mut, plan, record};
+use crate::host::host_use;
 
 pub const NAMES: [&str; 4] = ["virtio-blk", "nvme", "lsi53c895a", "virtio-blk@qcow2"];
 
@@ -83,16 +84,7 @@ fn process(environment: &str, role: ProcessRole, percent: f64) -> ProcessUse {
 }
 
 fn host(cpu_percent: f64) -> HostUse {
-    HostUse {
-        cpu_percent,
-        user_percent: cpu_percent * 0.6,
-        system_percent: cpu_percent * 0.4,
-        steal_percent: 0.0,
-        others_percent: None,
-        runnable: None,
-        processors: 2,
-        each_percent: Vec::new(),
-    }
+    host_use(cpu_percent, cpu_percent * 0.6, cpu_percent * 0.4)
 }
 
 /// How many times the base's rate, and what CPU use.

@@ -6,6 +6,8 @@ use virtbench_record::*;
 use virtbench_units::{LatencyRecorder, Random};
 use virtbench_workload::{AccessLine, AccessSpec, LoadSpec};
 
+use crate::host::host_use;
+
 pub const ADAPTER: &str = "virtio-blk";
 const OUTSTANDING: u32 = 16;
 /// Operations whose latencies are drawn for a point; the counts tell of more.
@@ -165,16 +167,7 @@ fn measured(point: PointKey, vm: bool, random: &mut Random) -> Measured {
         ..LoadOutcome::empty(load(point), target)
     };
     let cpu_percent = (if vm { 130.0 } else { 20.0 + iops / 900.0 }) * (1.0 + 0.05 * (random.unit() - 0.5));
-    let host = HostUse {
-        cpu_percent,
-        user_percent: cpu_percent * 0.4,
-        system_percent: cpu_percent * 0.6,
-        steal_percent: 0.0,
-        others_percent: None,
-        runnable: None,
-        processors: 2,
-        each_percent: Vec::new(),
-    };
+    let host = host_use(cpu_percent, cpu_percent * 0.4, cpu_percent * 0.6);
     let clock = vm.then_some(ClockCheck { drift_ppm: 12.0, uncertainty_ppm: 40.0 });
     Measured { outcome, host, processes: Vec::new(), host_elapsed_ns: 1_000_400_000, clock }
 }

@@ -10,6 +10,7 @@
 pub mod application;
 pub mod configurations;
 pub mod grid;
+pub mod host;
 pub mod oltp;
 pub mod operations;
 pub mod sets;

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use virtbench_record::{
-    ApplianceFacts, ApplianceSide, DatabaseKind, FORMAT, HostUse, OltpMeasured, OltpMix, OltpOutcome,
-    OltpPlan, OltpRecord, OltpSecond, OltpStatus, OltpStep, OltpStudyPlan, OltpTransactions, OltpUsers,
-    PathCost, Quantity,
+    ApplianceSide, DatabaseKind, FORMAT, OltpMeasured, OltpMix, OltpOutcome, OltpPlan, OltpRecord,
+    OltpSecond, OltpStatus, OltpStep, OltpStudyPlan, OltpTransactions, OltpUsers, Quantity,
 };
+
+use crate::host::{appliance, host_use};
 
 /// Natively and in a VM.
 pub fn plan() -> OltpStudyPlan {
@@ -69,48 +70,15 @@ pub fn measured(users: u32, seconds: [u64; 10], idle_percent: f64) -> OltpMeasur
         conditions_unchecked: None,
         notes: Vec::new(),
     };
-    let path = PathCost {
-        round_trips: 1000,
-        round_trip_min_ns: 200_000,
-        round_trip_median_ns: 300_000,
-        round_trip_p99_ns: 600_000,
-        to_bytes_per_s: 6e7,
-        from_bytes_per_s: 4e7,
-    };
-    let appliance = ApplianceFacts {
-        recipe: "postgresql".into(),
-        vcpus: 1,
-        memory_bytes: 256 << 20,
-        network: "user".into(),
-        boot_ns: 2_000_000_000,
-        ready_ns: 7_000_000_000,
-        services: Vec::new(),
-        path: Some(path),
-        command_line: Vec::new(),
-        notes: Vec::new(),
-    };
     OltpMeasured {
         outcome,
-        appliance,
-        host: host(),
+        appliance: appliance("postgresql", 7_000_000_000),
+        host: host_use(100.0, 90.0, 10.0),
         known: BTreeMap::from([(Quantity::IdlePercent, idle_percent)]),
         unavailable: BTreeMap::from([(Quantity::CyclesPerTransaction, "no hardware counters".into())]),
         timeline: None,
         kvm_exits: BTreeMap::new(),
         no_kvm_exits: None,
-    }
-}
-
-fn host() -> HostUse {
-    HostUse {
-        cpu_percent: 100.0,
-        user_percent: 90.0,
-        system_percent: 10.0,
-        steal_percent: 0.0,
-        others_percent: None,
-        runnable: None,
-        processors: 2,
-        each_percent: Vec::new(),
     }
 }
 

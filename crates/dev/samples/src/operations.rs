@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use virtbench_record::{
-    CloneKind, FORMAT, FailureKind, HostUse, JobFigure, JobSummary, OperationKind, OperationNumbers,
-    OperationsLoad, OperationsMeasured, OperationsPlan, OperationsRecord, OperationsStatus, Phase,
+    CloneKind, FORMAT, FailureKind, JobFigure, JobSummary, OperationKind, OperationNumbers, OperationsLoad,
+    OperationsMeasured, OperationsPlan, OperationsRecord, OperationsStatus, Phase,
 };
 use virtbench_units::LatencyRecorder;
+
+use crate::host::host_use;
 
 /// Two rates at 10 and at 20 VMs.
 pub fn plan() -> OperationsPlan {
@@ -64,16 +66,7 @@ pub fn record(
     per_minute: Option<f64>,
     operations: BTreeMap<OperationKind, OperationNumbers>,
 ) -> OperationsRecord {
-    let host = HostUse {
-        cpu_percent: 100.0,
-        user_percent: 90.0,
-        system_percent: 10.0,
-        steal_percent: 0.0,
-        others_percent: None,
-        runnable: None,
-        processors: 2,
-        each_percent: Vec::new(),
-    };
+    let host = host_use(100.0, 90.0, 10.0);
     let latency_ns = operations.values().find_map(|one| one.latency_ns);
     let intended =
         operations.values().map(|one| one.done + one.failed.values().sum::<u64>()).sum::<u64>() + 1;

@@ -6,6 +6,7 @@ use virtbench_units::Random;
 use virtbench_workload::{MemorySpec, Workload, WorkloadSpec};
 
 use crate::grid::described;
+use crate::host::host_use;
 
 const REPETITIONS: u32 = 3;
 
@@ -111,16 +112,7 @@ fn records(facts: &Provenance, rate: impl Fn(&SetPlan, usize, usize) -> f64) -> 
                 };
                 MemberRecord { vm: member.vm.clone(), status: MemberStatus::Measured(Box::new(measured)) }
             });
-            let host = HostUse {
-                cpu_percent: 120.0,
-                user_percent: 100.0,
-                system_percent: 20.0,
-                steal_percent: 0.0,
-                others_percent: None,
-                runnable: None,
-                processors: 2,
-                each_percent: Vec::new(),
-            };
+            let host = host_use(120.0, 100.0, 20.0);
             all.push(SetRecord {
                 format: FORMAT,
                 set: set.name.clone(),

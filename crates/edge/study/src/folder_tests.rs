@@ -1,9 +1,10 @@
 use super::*;
 use tempfile::TempDir;
 use virtbench_record::{
-    DiskFacts, FORMAT, GridPlan, HostFacts, HostUse, LoadOutcome, Measured, Plan, PointKey, PointStatus,
-    RUN_FORMAT, SetRecord, TargetFacts, TargetKind,
+    DiskFacts, FORMAT, GridPlan, HostFacts, LoadOutcome, Measured, Plan, PointKey, PointStatus, RUN_FORMAT,
+    SetRecord, TargetFacts, TargetKind,
 };
+use virtbench_samples::host::host_use;
 use virtbench_units::{LatencyRecorder, decode_histogram};
 
 use crate::grid::load_of;
@@ -78,16 +79,7 @@ fn record(repetition: u32) -> PointRecord {
         started_unix_ns: 1_700_000_000_000_000_000,
         status: PointStatus::Measured(Box::new(Measured {
             outcome,
-            host: HostUse {
-                cpu_percent: 1.0,
-                user_percent: 1.0,
-                system_percent: 0.0,
-                steal_percent: 0.0,
-                others_percent: None,
-                runnable: None,
-                processors: 2,
-                each_percent: Vec::new(),
-            },
+            host: host_use(1.0, 1.0, 0.0),
             processes: Vec::new(),
             host_elapsed_ns: 1,
             clock: None,

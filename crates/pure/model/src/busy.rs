@@ -72,18 +72,10 @@ fn all_percent(host: &HostUse) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use virtbench_samples::host::host_use;
 
     fn host(others_percent: Option<f64>) -> HostUse {
-        HostUse {
-            cpu_percent: 150.0,
-            user_percent: 100.0,
-            system_percent: 50.0,
-            steal_percent: 0.0,
-            others_percent,
-            runnable: None,
-            processors: 2,
-            each_percent: Vec::new(),
-        }
+        HostUse { others_percent, ..host_use(150.0, 100.0, 50.0) }
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! Made-up facts and chance that more than one model's tests need.
 
 use virtbench_record::{
-    AcceleratorFacts, DirectionStats, DiskFacts, FORMAT, GuestFacts, HostFacts, HostUse, LoadOutcome,
-    Measured, Plan, PointKey, PointRecord, PointStatus, Provenance, RUN_FORMAT, TargetFacts, TargetKind,
+    AcceleratorFacts, DirectionStats, DiskFacts, FORMAT, GuestFacts, HostFacts, LoadOutcome, Measured, Plan,
+    PointKey, PointRecord, PointStatus, Provenance, RUN_FORMAT, TargetFacts, TargetKind,
 };
+use virtbench_samples::host::host_use;
 use virtbench_units::Random;
 use virtbench_workload::{AccessLine, AccessSpec, LoadSpec};
 
@@ -46,16 +47,7 @@ pub(crate) fn measured(iops: f64, cpu_percent: f64) -> Measured {
         ..LoadSpec::new(access, 1 << 20)
     };
     let outcome = LoadOutcome { read: total.clone(), total, ..LoadOutcome::empty(spec, target) };
-    let host = HostUse {
-        cpu_percent,
-        user_percent: cpu_percent,
-        system_percent: 0.0,
-        steal_percent: 0.0,
-        others_percent: None,
-        runnable: None,
-        processors: 2,
-        each_percent: Vec::new(),
-    };
+    let host = host_use(cpu_percent, cpu_percent, 0.0);
     Measured { outcome, host, processes: Vec::new(), host_elapsed_ns: 1_000_000_000, clock: None }
 }
 

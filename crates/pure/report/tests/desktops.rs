@@ -9,9 +9,10 @@ use std::collections::BTreeMap;
 
 use virtbench_record::{
     DesktopDone, DesktopGroup, DesktopNumbers, DesktopOperation, DesktopTimes, DesktopVideo,
-    DesktopsMeasured, DesktopsPlan, DesktopsRecord, DesktopsStatus, FORMAT, HostUse, Plan, Records,
+    DesktopsMeasured, DesktopsPlan, DesktopsRecord, DesktopsStatus, FORMAT, Plan, Records,
 };
 use virtbench_report::{documents, takeaway};
+use virtbench_samples::host::host_use;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -68,16 +69,7 @@ fn record(desktops: u32, operations: usize, video: Option<DesktopVideo>) -> Desk
         times: Some(times),
         failed: None,
     };
-    let host = HostUse {
-        cpu_percent: 100.0,
-        user_percent: 90.0,
-        system_percent: 10.0,
-        steal_percent: 0.0,
-        others_percent: None,
-        runnable: None,
-        processors: 2,
-        each_percent: Vec::new(),
-    };
+    let host = host_use(100.0, 90.0, 10.0);
     let measured = DesktopsMeasured {
         ready_ns: SECOND_NS,
         operations: users.map(done).collect(),

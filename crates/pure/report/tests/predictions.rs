@@ -7,6 +7,7 @@ use crate::pages::synthetic;
 use synthetic::{described, predictions_html, predictions_takeaway};
 use virtbench_record::{Case, CaseSet, FORMAT, HostUse, Plan, PredictionsPlan, Provenance, Trial};
 use virtbench_report::trials_csv;
+use virtbench_samples::host::host_use;
 
 fn of_set(set: Option<CaseSet>) -> Provenance {
     let case = |name: &str| Case {
@@ -69,14 +70,8 @@ fn the_headline_is_the_mean_absolute_error_of_single_trials_of_the_set_that_is_n
 #[test]
 fn trials_beside_other_programs_are_said_and_quiet_ones_are_not() {
     let host = |others_percent: f64| HostUse {
-        cpu_percent: 190.0,
-        user_percent: 100.0,
-        system_percent: 90.0,
-        steal_percent: 0.0,
         others_percent: Some(others_percent),
-        runnable: None,
-        processors: 2,
-        each_percent: Vec::new(),
+        ..host_use(190.0, 100.0, 90.0)
     };
     let beside = |native: f64, vm: f64| Trial {
         reference_host: Some(host(native)),

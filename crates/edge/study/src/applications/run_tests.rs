@@ -12,6 +12,7 @@ use virtbench_formats::read_profile;
 use virtbench_record::{
     COSTS_FORMAT, CaseSet, Cost, CostPart, DiskFacts, HostFacts, HostUse, LeftOut, Plan, PredictionsPlan,
 };
+use virtbench_samples::host::host_use;
 
 use super::super::verify::Verified;
 use super::*;
@@ -90,16 +91,7 @@ impl TrialSides for Fake {
 
 /// A host of which other programs used so much.
 fn host(others_percent: f64) -> HostUse {
-    HostUse {
-        cpu_percent: 180.0,
-        user_percent: 100.0,
-        system_percent: 80.0,
-        steal_percent: 0.0,
-        others_percent: Some(others_percent),
-        runnable: None,
-        processors: 2,
-        each_percent: Vec::new(),
-    }
+    HostUse { others_percent: Some(others_percent), ..host_use(180.0, 100.0, 80.0) }
 }
 
 fn costs() -> Costs {

@@ -2,8 +2,9 @@
 
 use virtbench_record::{
     DesktopDone, DesktopGone, DesktopGroup, DesktopNumbers, DesktopOperation, DesktopTimes, DesktopsMeasured,
-    DesktopsPlan, DesktopsRecord, DesktopsStatus, FORMAT, HostUse,
+    DesktopsPlan, DesktopsRecord, DesktopsStatus, FORMAT,
 };
+use virtbench_samples::host::host_use;
 
 use super::{analyse_desktops, desktops_left, next_desktops};
 
@@ -61,16 +62,7 @@ fn record(desktops: u32, gone: usize) -> DesktopsRecord {
     };
     let operations =
         (0..desktops).flat_map(|user| (0..40).map(move |number| done(user, number, number < 2))).collect();
-    let host = HostUse {
-        cpu_percent: 150.0,
-        user_percent: 100.0,
-        system_percent: 50.0,
-        steal_percent: 0.0,
-        others_percent: None,
-        runnable: None,
-        processors: 2,
-        each_percent: Vec::new(),
-    };
+    let host = host_use(150.0, 100.0, 50.0);
     let measured = DesktopsMeasured {
         ready_ns: 0,
         operations,

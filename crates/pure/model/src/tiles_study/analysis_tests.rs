@@ -8,6 +8,7 @@ use virtbench_record::{
     TileMemberMeasured, TileMemberPlan, TileNumbers, TileSecond, TilesMeasured, TilesPlan, TilesRecord,
     TilesStatus,
 };
+use virtbench_samples::host::host_use;
 use virtbench_units::LatencySummary;
 
 use super::breaches::operations_needed;
@@ -71,16 +72,7 @@ fn plan(tiles: TileNumbers) -> TilesPlan {
 }
 
 fn host(busy_percent: f64) -> HostUse {
-    HostUse {
-        cpu_percent: busy_percent,
-        user_percent: busy_percent,
-        system_percent: 0.0,
-        steal_percent: 0.0,
-        others_percent: None,
-        runnable: None,
-        processors: 2,
-        each_percent: vec![busy_percent / 2.0; 2],
-    }
+    HostUse { each_percent: vec![busy_percent / 2.0; 2], ..host_use(busy_percent, busy_percent, 0.0) }
 }
 
 /// Each tile's mail and database do so much a second.

@@ -1,6 +1,7 @@
 use super::super::test_support::{member, provenance, record, set, workload};
 use super::*;
 use virtbench_record::{MemberStart, MemberStatus, Plan, Provenance, SetRole};
+use virtbench_samples::host::host_use;
 
 /// Two machines in `metal`, one on this host.
 fn housed() -> Provenance {
@@ -23,14 +24,9 @@ fn measured(vm: usize, late_ns: i64, cpu: Option<(f64, f64)>) -> MemberRecord {
         measured.start =
             Some(MemberStart { late_ns, offset_uncertainty_ns, clock_jump_ns: None, offsets_measured });
         measured.host = cpu.map(|(cpu_percent, others_percent)| HostUse {
-            cpu_percent,
-            user_percent: cpu_percent,
-            system_percent: 0.0,
-            steal_percent: 0.0,
             others_percent: Some(others_percent),
-            runnable: None,
             processors: 4,
-            each_percent: Vec::new(),
+            ..host_use(cpu_percent, cpu_percent, 0.0)
         });
         if let virtbench_record::JobOutcome::Workload(workload) = &mut measured.outcome {
             // Half a processor for a second.

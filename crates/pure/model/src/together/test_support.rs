@@ -1,6 +1,7 @@
 //! Made-up runs of sets of machines.
 
 use virtbench_record::*;
+use virtbench_samples::host::host_use;
 use virtbench_workload::{AccessLine, AccessSpec, LoadSpec, MemorySpec, Workload, WorkloadSpec};
 
 pub(super) fn provenance(processors: u32, vcpus: u32, sets: Vec<SetPlan>) -> Provenance {
@@ -39,16 +40,7 @@ pub(super) fn member(vm: usize, outcome: JobOutcome) -> MemberRecord {
 }
 
 pub(super) fn record(set: &str, repetition: u32, busy_percent: f64, members: Vec<MemberRecord>) -> SetRecord {
-    let host = HostUse {
-        cpu_percent: busy_percent,
-        user_percent: busy_percent,
-        system_percent: 0.0,
-        steal_percent: 0.0,
-        others_percent: None,
-        runnable: None,
-        processors: 2,
-        each_percent: Vec::new(),
-    };
+    let host = host_use(busy_percent, busy_percent, 0.0);
     SetRecord {
         format: FORMAT,
         set: set.into(),

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use virtbench_record::{
     DesktopDone, DesktopGroup, DesktopNumbers, DesktopOperation, DesktopTimes, DesktopsMeasured,
-    DesktopsPlan, DesktopsRecord, DesktopsStatus, FORMAT, HostUse, Plan, Records,
+    DesktopsPlan, DesktopsRecord, DesktopsStatus, FORMAT, Plan, Records,
 };
+use virtbench_samples::host::host_use;
 use virtbench_units::Random;
 
 use super::synthetic::described;
@@ -76,16 +77,7 @@ fn record(desktops: u32) -> DesktopsRecord {
         }
     };
     let cpu_percent = 45.0 * f64::from(desktops);
-    let host = HostUse {
-        cpu_percent,
-        user_percent: cpu_percent * 0.9,
-        system_percent: cpu_percent * 0.1,
-        steal_percent: 0.0,
-        others_percent: None,
-        runnable: None,
-        processors: 2,
-        each_percent: Vec::new(),
-    };
+    let host = host_use(cpu_percent, cpu_percent * 0.9, cpu_percent * 0.1);
     let measured = DesktopsMeasured {
         ready_ns: SECOND_NS,
         operations: (0..OPERATIONS * u64::from(desktops)).map(&mut done).collect(),

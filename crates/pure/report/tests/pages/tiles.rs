@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use serde_json::json;
 use virtbench_model::tiles::analyse_tiles;
 use virtbench_record::{
-    FORMAT, HostUse, Plan, Records, TableFacts, TileDone, TileEnergy, TileHostSecond, TileMemberMeasured,
-    TileRow, TileSecond, TileTable, TilesMeasured, TilesPlan, TilesRecord, TilesStatus,
+    FORMAT, Plan, Records, TableFacts, TileDone, TileEnergy, TileHostSecond, TileMemberMeasured, TileRow,
+    TileSecond, TileTable, TilesMeasured, TilesPlan, TilesRecord, TilesStatus,
 };
 use virtbench_report::TilesPage;
+use virtbench_samples::host::host_use;
 
 use super::synthetic::described;
 
@@ -71,16 +72,7 @@ fn record(tiles: u32) -> TilesRecord {
         disk_percent: Some((second * 11 % 40) as f64),
         network_percent: None,
     });
-    let host = HostUse {
-        cpu_percent,
-        user_percent: cpu_percent * 0.8,
-        system_percent: cpu_percent * 0.2,
-        steal_percent: 0.0,
-        others_percent: None,
-        runnable: None,
-        processors: 2,
-        each_percent: Vec::new(),
-    };
+    let host = host_use(cpu_percent, cpu_percent * 0.8, cpu_percent * 0.2);
     let measured = TilesMeasured {
         ready_ns: SECOND_NS,
         members: members.collect(),

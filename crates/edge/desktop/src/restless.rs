@@ -60,7 +60,7 @@ impl Restless {
 /// What a part of the picture shows, without what is passed over.
 pub(crate) fn digest(frame: &Frame, place: Rectangle) -> u64 {
     let mut hasher = DefaultHasher::new();
-    frame.seen_in(place).for_each(|pixel| pixel.hash(&mut hasher));
+    frame.seen_in(place).for_each(|run| run.hash(&mut hasher));
     hasher.finish()
 }
 

@@ -78,15 +78,24 @@ impl Frame {
         &self.passed_over
     }
 
-    /// The pixels of a part that are not passed over, row by row. What lies outside the picture is left out.
-    pub fn seen_in(&self, part: Rectangle) -> impl Iterator<Item = u32> + '_ {
+    /// The pixels of a part that are not passed over, in runs from left to right, row by row. What lies outside the picture is left out.
+    pub fn seen_in(&self, part: Rectangle) -> impl Iterator<Item = &[u32]> {
         let right = part.right().min(self.width.into());
-        let bottom = part.bottom().min(self.height.into());
-        let places =
-            (u32::from(part.y)..bottom).flat_map(move |y| (u32::from(part.x)..right).map(move |x| (x, y)));
-        let narrow = |(x, y)| (u16::try_from(x).unwrap_or(u16::MAX), u16::try_from(y).unwrap_or(u16::MAX));
-        let is_seen = |(x, y): &(u16, u16)| !self.passed_over.iter().any(|part| part.contains(*x, *y));
-        places.map(narrow).filter(is_seen).map(|(x, y)| self.pixel(x, y))
+        let rows = u32::from(part.y)..part.bottom().min(self.height.into());
+        rows.filter_map(|y| u16::try_from(y).ok()).flat_map(move |y| {
+            let mut x = u32::from(part.x);
+            std::iter::from_fn(move || {
+                while let Some(mask) = self.passed_over.iter().find(|mask| mask.covers(x, y)) {
+                    x = mask.right();
+                }
+                let masks = self.passed_over.iter().filter(|mask| u32::from(mask.x) > x && mask.has_row(y));
+                let end = masks.map(|mask| u32::from(mask.x)).fold(right, u32::min);
+                let first = usize::from(y) * usize::from(self.width);
+                let run = self.pixels.get(first + x as usize..first + end as usize)?;
+                x = end;
+                (!run.is_empty()).then_some(run)
+            })
+        })
     }
 
     pub(crate) fn take_damage(&mut self) -> Damage {
@@ -107,15 +116,20 @@ impl Frame {
     pub(crate) fn put(&mut self, x: u16, y: u16, pixels: impl Iterator<Item = u32>) {
         let (first, end) = (self.index(x, y), self.index(self.width, y));
         let Some(row) = self.pixels.get_mut(first..end) else { return };
+        let masks: Vec<&Rectangle> = self.passed_over.iter().filter(|mask| mask.has_row(y)).collect();
+        let mut ends: Option<(u16, u16)> = None;
         for ((at, old), new) in (x..).zip(row).zip(pixels) {
             self.damage.sent += 1;
             if *old != new {
                 *old = new;
-                if !self.passed_over.iter().any(|part| part.contains(at, y)) {
+                if !masks.iter().any(|mask| mask.contains(at, y)) {
                     self.damage.changed += 1;
-                    self.damage.bounds = self.damage.bounds.with(at, y);
+                    ends = Some((ends.map_or(at, |(from, _)| from), at));
                 }
             }
+        }
+        if let Some((from, to)) = ends {
+            self.damage.bounds = self.damage.bounds.with(from, y).with(to, y);
         }
     }
 
@@ -140,5 +154,31 @@ impl Frame {
 
     fn index(&self, x: u16, y: u16) -> usize {
         usize::from(y) * usize::from(self.width) + usize::from(x)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn part(x: u16, y: u16, width: u16, height: u16) -> Rectangle {
+        Rectangle { x, y, width, height }
+    }
+
+    #[test]
+    fn what_is_passed_over_is_neither_seen_nor_damage() {
+        let mut frame = Frame::new(8, 2, &Limits::default()).unwrap();
+        for (y, first) in [(0, 0), (1, 10)] {
+            frame.put(0, y, first..first + 8);
+        }
+        frame.pass_over(vec![part(1, 0, 2, 1), part(2, 0, 3, 1), part(7, 0, 9, 9)]);
+        let seen = |of| frame.seen_in(of).map(<[u32]>::to_vec).collect::<Vec<_>>();
+        assert_eq!(seen(part(0, 0, 8, 2)), [vec![0], vec![5, 6], vec![10, 11, 12, 13, 14, 15, 16]]);
+        assert_eq!(seen(part(3, 0, 4, 9)), [vec![5, 6], vec![13, 14, 15, 16]], "less what is outside");
+        assert!(seen(part(1, 0, 3, 1)).is_empty() && seen(part(8, 2, 3, 1)).is_empty());
+        frame.take_damage();
+        frame.put(0, 0, std::iter::repeat_n(99, 8));
+        let damage = frame.take_damage();
+        assert_eq!((damage.changed, damage.bounds, damage.sent), (3, part(0, 0, 7, 1), 8));
     }
 }

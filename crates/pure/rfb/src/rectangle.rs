@@ -35,7 +35,17 @@ impl Rectangle {
     /// Whether a pixel belongs to it.
     #[must_use]
     pub fn contains(&self, x: u16, y: u16) -> bool {
-        x >= self.x && y >= self.y && u32::from(x) < self.right() && u32::from(y) < self.bottom()
+        self.covers(x.into(), y)
+    }
+
+    /// Whether it reaches over a row.
+    pub(crate) fn has_row(&self, y: u16) -> bool {
+        y >= self.y && u32::from(y) < self.bottom()
+    }
+
+    /// The same as [`contains`](Self::contains) of a place that may lie beyond the last column.
+    pub(crate) fn covers(&self, x: u32, y: u16) -> bool {
+        x >= u32::from(self.x) && x < self.right() && self.has_row(y)
     }
 
     /// The least rectangle that holds this one and a pixel; of an empty one the pixel alone.

@@ -200,7 +200,7 @@ pub use surface::{Ended, MeasuredSurface, SurfacePlan, load_at, measure_surface}
 #[cfg(feature = "full")]
 pub use tiles::{
     HostAddress, SUPPLIED_TILES, SuppliedTile, TileFile, TileFileError, TileFileMember, TileMember,
-    TilesHosting, TilesPlace, TilesStudy,
+    TilesHosting, TilesPlace, TilesStudy, generator_command,
 };
 #[cfg(feature = "full")]
 pub use tried_appliance::{TriedAppliance, trial_folder};

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use csv::StringRecord;
-use virtbench_record::{INFRASTRUCTURE, TileRow, TileTable};
+use virtbench_record::{INFRASTRUCTURE, TILE_COLUMNS, TileRow, TileTable};
 
-use crate::table::{MAX_CONFIGURATIONS, MAX_ROWS, MAX_TEXT, TableError, bad, facts, positive};
+use crate::table::{CONFIGURATION, MAX_CONFIGURATIONS, MAX_ROWS, MAX_TEXT, TableError, bad, facts, positive};
 use crate::table_lines::{Lines, Who, position, refuse_unknown};
 
 /// More tiles are a mistake.
@@ -13,22 +13,6 @@ const MOST_TILES: u32 = 10_000;
 
 /// The tile of a management operation.
 const OF_NO_TILE: &str = "infrastructure";
-
-/// The columns of a table of tiles, those of `results.csv` that are not scored among them.
-const COLUMNS: [&str; 12] = [
-    "configuration",
-    "environment",
-    "repetition",
-    "tiles",
-    "tile",
-    "member",
-    "value",
-    "reference",
-    "held",
-    "response_ns",
-    "completed",
-    "failed",
-];
 
 /// Whether a table with these columns is one of tiles.
 pub(crate) fn is_one(header: &StringRecord) -> bool {
@@ -109,7 +93,7 @@ fn done(value: &str, reference: &str) -> Result<Option<[f64; 2]>, String> {
 
 /// Reads the rows.
 pub(crate) fn read(lines: &mut Lines<'_>, text: &str) -> Result<TileTable, TableError> {
-    refuse_unknown(&lines.header, &COLUMNS)?;
+    refuse_unknown(&lines.header, &[&CONFIGURATION[1..], &TILE_COLUMNS].concat())?;
     let columns = Columns::find(&lines.header)?;
     let (mut rows, mut record) = (Vec::new(), StringRecord::new());
     let mut configurations = BTreeSet::new();

@@ -135,7 +135,7 @@ pub use summary::{
 };
 pub use systems::{Ranged, Simulated, SystemFate, SystemNumbers, SystemRow, SystemVmNumbers, SystemsSummary};
 pub use table_facts::TableFacts;
-pub use tiles::{INFRASTRUCTURE, TileRow, TileTable};
+pub use tiles::{INFRASTRUCTURE, TILE_COLUMNS, TileRow, TileTable};
 pub use tiles_plan::{
     TileClient, TileLevels, TileLoad, TileLoadKind, TileMemberPlan, TileNumbers, TilesHost, TilesPlan,
 };

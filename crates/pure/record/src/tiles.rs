@@ -7,6 +7,21 @@ use crate::table_facts::TableFacts;
 /// The tile of what belongs to none: management operations that ran beside all tiles.
 pub const INFRASTRUCTURE: u32 = 0;
 
+/// The columns of a table of tiles as a study writes it: `held` and those before it are scored, the others are shown.
+pub const TILE_COLUMNS: [&str; 11] = [
+    "configuration",
+    "repetition",
+    "tiles",
+    "tile",
+    "member",
+    "value",
+    "reference",
+    "held",
+    "response_ns",
+    "completed",
+    "failed",
+];
+
 /// One member of one tile in one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

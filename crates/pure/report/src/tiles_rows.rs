@@ -2,26 +2,14 @@
 
 use csv::Writer;
 use virtbench_model::tiles_study::tile_rows;
-use virtbench_record::{INFRASTRUCTURE, TileDone, TileRow, TilesPlan, TilesRecord};
+use virtbench_record::{INFRASTRUCTURE, TILE_COLUMNS, TileDone, TileRow, TilesPlan, TilesRecord};
 
 use crate::rows::{CsvError, text};
 
 /// One row for each member of each tile of every run that counts.
 pub(crate) fn tiles_csv(plan: &TilesPlan, records: &[TilesRecord]) -> Result<String, CsvError> {
     let mut writer = Writer::from_writer(Vec::new());
-    writer.write_record([
-        "configuration",
-        "repetition",
-        "tiles",
-        "tile",
-        "member",
-        "value",
-        "reference",
-        "held",
-        "response_ns",
-        "completed",
-        "failed",
-    ])?;
+    writer.write_record(TILE_COLUMNS)?;
     for row in tile_rows(plan, records) {
         let done = done(records, &row);
         let number = |value: Option<u64>| value.map_or_else(String::new, |value| value.to_string());

@@ -142,6 +142,18 @@ impl Generator {
     }
 }
 
+/// The command of our own that is the generator of such a load, up to the address that it loads; nothing of a load that has none.
+#[must_use]
+pub fn generator_command(kind: TileLoadKind) -> &'static [&'static str] {
+    match kind {
+        TileLoadKind::Oltp => &["oltp", "run", "--database"],
+        TileLoadKind::Web => &["users", "web"],
+        TileLoadKind::KeyValue => &["users", "key-value"],
+        TileLoadKind::Mail => &["users", "mail"],
+        TileLoadKind::Client | TileLoadKind::Idle => &[],
+    }
+}
+
 /// The words of a generator that is a mode of our own program.
 ///
 /// # Errors
@@ -154,20 +166,19 @@ fn own_words(
     seed: u64,
 ) -> Result<Vec<String>, String> {
     let load = &member.load;
-    let mut words: Vec<String> = match load.kind {
+    let mut words: Vec<String> = generator_command(load.kind).iter().map(|word| (*word).to_owned()).collect();
+    match load.kind {
         TileLoadKind::Oltp => {
             let kind = database_kind(&member.appliance).ok_or("its recipe is no database: a defect")?;
             let at = served.address(port(kind)).ok_or("the database has no address")?;
-            let uri = connect(kind, at).address.to_string();
-            ["oltp", "run", "--database", &uri].map(str::to_owned).into()
+            words.push(connect(kind, at).address.to_string());
         }
-        TileLoadKind::Web => ["users", "web", "{host}:{port}"].map(str::to_owned).into(),
-        TileLoadKind::KeyValue => ["users", "key-value", "{host}:{port}"].map(str::to_owned).into(),
-        TileLoadKind::Mail => ["users", "mail", "{host}", "--smtp-port={port:25}", "--imap-port={port:143}"]
-            .map(str::to_owned)
-            .into(),
-        TileLoadKind::Client | TileLoadKind::Idle => Vec::new(),
-    };
+        TileLoadKind::Web | TileLoadKind::KeyValue => words.push("{host}:{port}".into()),
+        TileLoadKind::Mail => {
+            words.extend(["{host}", "--smtp-port={port:25}", "--imap-port={port:143}"].map(str::to_owned));
+        }
+        TileLoadKind::Client | TileLoadKind::Idle => {}
+    }
     words.push("--json".into());
     let nanoseconds = |ns: u64| format!("{ns}ns");
     let mut add = |name: &str, value: Option<String>| {

@@ -24,6 +24,7 @@ mod uses;
 mod watch;
 
 pub use file::{TileFile, TileFileError, TileFileMember};
+pub use generator::generator_command;
 pub use host::{HostAddress, TilesHosting};
 pub use run::TilesStudy;
 pub use supplied::{SUPPLIED_TILES, SuppliedTile};

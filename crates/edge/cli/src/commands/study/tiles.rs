@@ -11,7 +11,7 @@ use virtbench_record::{
 };
 use virtbench_study::{
     Estimate, Progress, Run, RunEnd, SUPPLIED_TILES, StudyError, TileFile, TileMember, TilesHosting,
-    TilesPlace, TilesStudy, check_native, mix_on,
+    TilesPlace, TilesStudy, check_native, generator_command, mix_on,
 };
 use virtbench_users::Address;
 
@@ -240,15 +240,16 @@ impl Wanted {
 
 /// Whether a member's generator takes its options.
 fn check_options(member: &TileMemberPlan) -> Result<(), String> {
-    let words: &[&str] = match member.load.kind {
-        TileLoadKind::Oltp => &["oltp", "run", "--database", "postgresql://user@127.0.0.1/tpcc"],
-        TileLoadKind::Web => &["users", "web", "127.0.0.1"],
-        TileLoadKind::KeyValue => &["users", "key-value", "127.0.0.1"],
-        TileLoadKind::Mail => &["users", "mail", "127.0.0.1"],
-        TileLoadKind::Client | TileLoadKind::Idle => return Ok(()),
+    let command = generator_command(member.load.kind);
+    if command.is_empty() {
+        return Ok(());
+    }
+    let somewhere = match member.load.kind {
+        TileLoadKind::Oltp => "postgresql://user@127.0.0.1/tpcc",
+        _ => "127.0.0.1",
     };
     let options = member.load.options.iter().map(String::as_str);
-    let line = ["virtbench"].into_iter().chain(words.iter().copied()).chain(options);
+    let line = ["virtbench"].iter().chain(command).copied().chain([somewhere]).chain(options);
     Arguments::try_parse_from(line).map(drop).map_err(|error| {
         let text = error.to_string();
         let why = text.lines().next().unwrap_or_default().trim_start_matches("error: ");

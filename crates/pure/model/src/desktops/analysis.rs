@@ -71,7 +71,8 @@ pub(crate) fn is_content(plan: &DesktopsPlan, at: &DesktopsNumbers) -> bool {
 }
 
 /// Whether every desktop could be used, and few operations failed.
-fn are_usable(plan: &DesktopsPlan, at: &DesktopsNumbers) -> bool {
+#[must_use]
+pub fn are_usable(plan: &DesktopsPlan, at: &DesktopsNumbers) -> bool {
     at.lost.is_empty() && at.errors <= plan.errors
 }
 

@@ -13,8 +13,8 @@ pub(super) fn lost(desktops: u32, measured: &DesktopsMeasured) -> Vec<DesktopGon
     for done in &measured.operations {
         days.entry(done.user).or_default().push(done);
     }
-    let has_begun = |done: &&DesktopDone| done.times.is_some();
-    let others_work = measured.operations.iter().any(|done| has_begun(&done));
+    let succeeded = |done: &DesktopDone| done.times.is_some();
+    let others_work = measured.operations.iter().any(succeeded);
     let why = |user: u32| {
         if let Some(gone) = measured.gone.iter().find(|gone| gone.user == user) {
             return Some(gone.why.clone());
@@ -22,7 +22,7 @@ pub(super) fn lost(desktops: u32, measured: &DesktopsMeasured) -> Vec<DesktopGon
         let Some(day) = days.get(&user) else {
             return others_work.then(|| "its user did nothing, while others worked".to_owned());
         };
-        let failed = day.iter().rev().take_while(|done| !has_begun(done)).count();
+        let failed = day.iter().rev().take_while(|done| !succeeded(done)).count();
         let last = day.last().and_then(|done| done.failed.as_deref()).unwrap_or("operations failed");
         if failed == day.len() {
             Some(format!("no operation succeeded: {last}"))

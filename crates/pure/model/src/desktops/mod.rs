@@ -9,6 +9,6 @@ mod search;
 mod summary;
 mod videos;
 
-pub use analysis::{DesktopsAnalysis, analyse_desktops};
+pub use analysis::{DesktopsAnalysis, analyse_desktops, are_usable};
 pub use search::{desktops_left, next_desktops};
 pub use summary::summarise_desktops;

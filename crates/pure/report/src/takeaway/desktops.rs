@@ -147,8 +147,12 @@ fn why_broken(plan: &DesktopsPlan, analysis: &DesktopsAnalysis, at: &DesktopsNum
     }
     if let Some((why, times)) = at.error_kinds.iter().max_by_key(|(_, times)| **times) {
         details.push(format!(
-            "With {with} {} % of the operations failed; most often, {times} times: {why}.",
-            rounded(at.errors * 100.0, 1)
+            "With {with} {} % of the operations failed; most often, {}: {why}.",
+            rounded(at.errors * 100.0, 1),
+            match times {
+                1 => "once".to_owned(),
+                times => format!("{times} times"),
+            }
         ));
     }
     if let Some(first) = &analysis.broke_first {
@@ -157,7 +161,9 @@ fn why_broken(plan: &DesktopsPlan, analysis: &DesktopsAnalysis, at: &DesktopsNum
         let behind = if is_slow && !plan.are_existing() { behind(at) } else { String::new() };
         details.push(format!("With {with} {} {} broke first.{behind}", first.application, first.operation));
     }
-    details.push(quality(plan, at));
+    if at.groups.iter().any(|group| group.percentile.is_some()) {
+        details.push(quality(plan, at));
+    }
     details
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use virtbench_desktops::{Day, Group, Link, VncAddress, supplied};
-use virtbench_model::desktops::analyse_desktops;
+use virtbench_model::desktops::{analyse_desktops, are_usable};
 use virtbench_recipe::ServicePlace;
 use virtbench_record::{
     DesktopGroup, DesktopLink, DesktopNumbers, DesktopOperation, DesktopsPlan, DesktopsRecord,
@@ -139,20 +139,23 @@ fn complete(records: &[DesktopsRecord]) -> Outcome {
     Err(Failure::message(Kind::Measured, format!("no user has done anything: {why}")))
 }
 
-/// Fails where a desktop was lost: unless a search went on from a number at which all could be used.
+/// Fails where a desktop was lost or too many operations failed, unless a search had found a smaller number with which users are content:
+/// it goes on until something breaks.
 fn all_usable(run: &LoadedRun<Records>) -> Outcome {
     let Some(plan) = run.provenance.plan.desktops() else { return Ok(()) };
     let analysis = analyse_desktops(plan, run.records.desktops());
-    let is_search = matches!(plan.desktops, DesktopNumbers::Auto { .. });
-    let lost = analysis.numbers.iter().find(|at| !at.lost.is_empty());
-    let Some(at) =
-        lost.filter(|at| !(is_search && Some(at.desktops) > analysis.most && analysis.most.is_some()))
-    else {
+    let has_found = matches!(plan.desktops, DesktopNumbers::Auto { .. }) && analysis.most.is_some();
+    let unusable = analysis.numbers.iter().find(|at| !are_usable(plan, at));
+    let Some(at) = unusable.filter(|at| !(has_found && Some(at.desktops) > analysis.most)) else {
         return Ok(());
     };
-    let why = at.lost.first().map_or("", |lost| &lost.why);
-    let (lost, all) = (at.lost.len(), at.desktops);
-    Err(Failure::message(Kind::Measured, format!("{lost} of {all} desktops could not be used: {why}")))
+    let why = match at.lost.first() {
+        Some(first) => {
+            format!("{} of {} desktops could not be used: {}", at.lost.len(), at.desktops, first.why)
+        }
+        None => format!("{:.1} % of the operations failed with {} desktops", at.errors * 100.0, at.desktops),
+    };
+    Err(Failure::message(Kind::Measured, why))
 }
 
 fn day(name: &str) -> Result<(String, Day), Failure> {

@@ -24,7 +24,7 @@ pub struct Shown<'a> {
     pub name: &'a ServerName<'a>,
     /// What its authority said of the certificate lately, if it shows that.
     pub ocsp: &'a [u8],
-    /// When.
+    /// The moment by which its certificate has to be valid.
     pub now: UnixTime,
 }
 

@@ -49,7 +49,7 @@ fn users_of_real_desktops_are_timed_by_what_they_see() {
     let out = temp.path().join("run");
     let run = |more: &[&str]| {
         let mut command = virtbench();
-        command.args(["study", "desktops", "--day", "small", "--desktops", "1,2", "--time", "8s", "--out"]);
+        command.args(["study", "desktops", "--day", "small", "--desktops", "1,2", "--time", "16s", "--out"]);
         command.arg(&out).args(more);
         finish(command.spawn().unwrap())
     };

@@ -38,13 +38,14 @@ pub fn execute(args: &CompareRunsArgs) -> Outcome {
             .with_context(|| format!("--html: cannot write {}", path.display()))?;
     }
     let takeaway = page.takeaway();
-    if args.json {
-        regression::print_json(&takeaway, compared.is_regression(), &compared)?;
+    // The exit code tells what was found even where nobody reads on.
+    let printed = if args.json {
+        regression::print_json(&takeaway, compared.is_regression(), &compared)
     } else if args.markdown {
-        write!(io::stdout().lock(), "{}", page.markdown())?;
+        write!(io::stdout().lock(), "{}", page.markdown()).map_err(Failure::from)
     } else {
-        text(&mut io::stdout().lock(), &compared, &takeaway)?;
-    }
+        text(&mut io::stdout().lock(), &compared, &takeaway).map_err(Failure::from)
+    };
     if compared.environments.is_empty() {
         return Err(Failure::message(Kind::Undecided, takeaway.headline));
     }
@@ -53,7 +54,8 @@ pub fn execute(args: &CompareRunsArgs) -> Outcome {
         judged: compared.is_judged() && !compared.is_not_comparable(),
         undecided: &compared.undecided,
     };
-    regression::fail(&args.fail_on, found, takeaway)
+    regression::fail(&args.fail_on, found, takeaway)?;
+    printed
 }
 
 /// The folders of both sides; measured now if that is asked for.

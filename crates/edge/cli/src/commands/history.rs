@@ -69,8 +69,10 @@ fn page(args: &HistoryPageArgs) -> Outcome {
             .with_context(|| format!("--html: cannot write {}", path.display()))?;
     }
     let takeaway = page.takeaway();
+    // The exit code tells what was found even where nobody reads on.
+    let mut printed = Ok(());
     if args.json {
-        regression::print_json(&takeaway, history.is_regression(), &history)?;
+        printed = regression::print_json(&takeaway, history.is_regression(), &history);
     } else {
         text(&history, &takeaway);
         if let Some(path) = &args.html {
@@ -82,7 +84,8 @@ fn page(args: &HistoryPageArgs) -> Outcome {
         judged: history.is_judged() && !history.is_not_comparable(),
         undecided: &history.undecided,
     };
-    regression::fail(&args.fail_on, found, takeaway)
+    regression::fail(&args.fail_on, found, takeaway)?;
+    printed
 }
 
 /// Refuses to join what no run has.

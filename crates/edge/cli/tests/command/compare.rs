@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::support::{Finished, folder, run, two_environments};
+use crate::support::{Finished, folder, run, two_environments, virtbench};
 
 /// A copy of a run in which an environment does `factor` of what it did, after it by the clock.
 fn changed(before: &Path, name: &str, environment: &str, factor: f64) -> PathBuf {
@@ -46,6 +46,13 @@ fn a_run_that_got_worse_is_told_by_sentence_table_page_and_exit_code() {
     let failed = compare(&before, &after, &["--fail-on", "regression"]);
     assert_eq!(failed.code(), 9, "{failed:?}");
     assert!(failed.stderr.contains("It got worse"), "{}", failed.stderr);
+    for words in [&["--fail-on", "regression"][..], &["--fail-on", "regression", "--json"]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut unread = virtbench();
+        unread.arg("compare").args([&before, &after]).args(words).stdout(writer);
+        assert_eq!(unread.status().unwrap().code(), Some(9), "nobody reads what is printed: {words:?}");
+    }
     let json = compare(&before, &after, &["--json"]).json();
     assert_eq!((&json["regression"], &json["alternated"]), (&true.into(), &false.into()), "{json}");
     let [a, b] = [0, 1].map(|index| &json["environments"][index]);

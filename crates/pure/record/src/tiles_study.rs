@@ -54,6 +54,9 @@ pub struct TileDone {
     /// Operations that were due but not started at the end of an open loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backlog_end: Option<u64>,
+    /// Whether the member did not keep up with the rate of an open loop.
+    #[serde(default)]
+    pub fell_behind: bool,
     /// The series, a second each.
     pub series: Vec<TileSecond>,
     /// Of the generator's threads, how busy the busiest was, in percent; null of a client.

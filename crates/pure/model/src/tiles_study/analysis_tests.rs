@@ -413,6 +413,21 @@ fn of_too_few_operations_the_slowest_is_held_against_the_level() {
 }
 
 #[test]
+fn a_member_that_does_not_keep_up_with_its_rate_breaks_without_a_level() {
+    let mut plan = plan(TileNumbers::Given(vec![1]));
+    plan.members[0].levels.least_per_second = None;
+    let mut record = record(1, 0, [1.0, 1.0]);
+    if let TilesStatus::Measured(measured) = &mut record.status {
+        let done = measured.members[0].done.as_mut().unwrap();
+        (done.fell_behind, done.backlog_end) = (true, Some(4_888));
+    }
+    let analysis = analyse_tiles_study(&plan, &[record]);
+    let [breach] = analysis.breaches.as_slice() else { panic!("{:?}", analysis.breaches) };
+    assert!(breach.member == "mail" && breach.level.contains("4888 operations were due"), "{breach:?}");
+    assert!(!analysis.scored.configurations[0].steps[0].fits());
+}
+
+#[test]
 fn a_member_that_did_nothing_breaks_without_a_level_and_scores_nothing() {
     let mut plan = plan(TileNumbers::Given(vec![1]));
     plan.members[0].levels.least_per_second = None;

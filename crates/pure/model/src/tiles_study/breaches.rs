@@ -65,12 +65,19 @@ struct Broken {
     since_ns: Option<u64>,
 }
 
-/// The levels that are broken. Whoever did nothing has broken all, also where none was asked for.
+/// The levels that are broken. Whoever did nothing, or does not keep up with a rate, has broken what was asked of it, also where no level
+/// was named.
 fn broken(levels: &TileLevels, done: &TileDone) -> Vec<Broken> {
     let mut found = Vec::new();
     if done.did_nothing() {
         let level = "it completed no operation".to_owned();
         return vec![Broken { level, beyond: None, since_ns: Some(0) }];
+    }
+    if done.fell_behind {
+        let due = done.backlog_end.unwrap_or(0);
+        let level =
+            format!("it did not keep up with its rate: {due} operations were due and not begun at the end");
+        found.push(Broken { level, beyond: None, since_ns: None });
     }
     if let Some(limit_ns) = levels.response_ns {
         let (percentile, limit) = (levels.percentile, format_duration_ns(limit_ns));

@@ -54,7 +54,7 @@ pub struct TileDone {
     /// Operations that were due but not started at the end of an open loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backlog_end: Option<u64>,
-    /// Whether the member did not keep up with the rate of an open loop.
+    /// Whether the member began less than nine tenths of what an open loop offered it.
     #[serde(default)]
     pub fell_behind: bool,
     /// The series, a second each.

@@ -6,7 +6,6 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::OnceLock;
 
 use crate::support::{Finished, finish, folder, is_alive, run, signal, virtbench, wait_for};
 use serde_json::Value;
@@ -146,18 +145,15 @@ impl Cache {
 }
 
 /// A cache in which the recipe is built, with what the build printed.
-fn built() -> &'static (Cache, Value) {
-    static BUILT: OnceLock<(Cache, Value)> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        let cache = Cache::new();
-        let done = cache.run(&["build", &cache.recipe(), "--json"]);
-        assert_eq!(done.code(), 0, "{done:?}");
-        for phase in ["resolving", "configuring", "finishing", "image"] {
-            assert!(done.stderr.contains(&format!("tiny: {phase}")), "{phase}: {}", done.stderr);
-        }
-        let answer = done.json();
-        (cache, answer)
-    })
+fn built() -> (Cache, Value) {
+    let cache = Cache::new();
+    let done = cache.run(&["build", &cache.recipe(), "--json"]);
+    assert_eq!(done.code(), 0, "{done:?}");
+    for phase in ["resolving", "configuring", "finishing", "image"] {
+        assert!(done.stderr.contains(&format!("tiny: {phase}")), "{phase}: {}", done.stderr);
+    }
+    let answer = done.json();
+    (cache, answer)
 }
 
 #[test]
@@ -192,8 +188,6 @@ fn a_recipe_becomes_a_root_of_its_packages_files_users_and_scripts() {
 
 #[test]
 fn an_appliance_runs_to_be_tried_and_leaves_nothing() {
-    // So that the packages are here.
-    built();
     let cache = Cache::new();
     let serving = RECIPE
         .replace("\"nc\", \"-lk\", \"-p\", \"7\"", "\"httpd\", \"-f\", \"-p\", \"8007\"")
@@ -262,7 +256,7 @@ fn an_appliance_cannot_run_natively_without_rights_and_that_is_said_at_once() {
 
 #[test]
 fn the_same_packages_make_the_same_bytes_without_a_network() {
-    let (_, first) = built();
+    let (_cache, first) = built();
     let other = Cache::new();
     let second = other.run_by(&["unshare", "--net"], &["build", &other.recipe(), "--json"]);
     assert_eq!(second.code(), 0, "{second:?}");
@@ -290,8 +284,6 @@ fn scratch_of_mmdebstrap() -> BTreeSet<String> {
 
 #[test]
 fn a_killed_build_leaves_a_folder_that_the_next_one_removes_and_a_stopped_one_nothing() {
-    // So that the packages are here.
-    built();
     let cache = Cache::new();
     let left = cache.path("appliances/building/tiny");
     let before = scratch_of_mmdebstrap();
@@ -313,7 +305,6 @@ fn a_killed_build_leaves_a_folder_that_the_next_one_removes_and_a_stopped_one_no
 
 #[test]
 fn a_script_that_fails_is_named_and_leaves_nothing() {
-    built();
     let cache = Cache::new();
     fs::write(cache.recipe(), RECIPE.replace("id -un", "echo no luck; false; id -un")).unwrap();
     let failed = cache.run(&["build", &cache.recipe()]);
@@ -327,7 +318,6 @@ fn a_script_that_fails_is_named_and_leaves_nothing() {
 
 #[test]
 fn what_keeps_a_root_from_being_built_is_said_with_the_next_step() {
-    built();
     let cache = Cache::new();
     let refused = |finished: Finished, code: i32, words: &[&str]| {
         assert_eq!(finished.code(), code, "{finished:?}");

@@ -45,7 +45,7 @@ pub use flow::{Flow, FlowGroup};
 pub use live::{LIVE_BUCKETS, LiveSample};
 pub use memory::memory_note;
 pub use run::{Control, Verified, run, verify};
-pub use target::{Target, TargetError, TargetName, TargetRequest};
+pub use target::{Target, TargetError, TargetName, TargetRequest, is_test_file};
 pub use verify::LedgerError;
 #[cfg(feature = "network-targets")]
 pub use vhost_user::VhostUserError;

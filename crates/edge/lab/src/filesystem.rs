@@ -1,7 +1,7 @@
 //! File systems on a guest's disk, made by the host.
 
 use std::ffi::OsStr;
-use std::fs::OpenOptions;
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -9,6 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use thiserror::Error;
+use virtbench_mark::{FileMarkError, Mark, RunId, make_marked_file};
 use virtbench_units::format_bytes;
 
 /// How long making one may take.
@@ -56,6 +57,9 @@ pub enum FilesystemError {
         /// The least it needs, in bytes.
         least_bytes: u64,
     },
+    /// There is a file of its name that is not virtbench's to overwrite.
+    #[error(transparent)]
+    Mark(#[from] FileMarkError),
     /// Its program refused, or did not come to an end.
     #[error("{program} on {path}: {said}", path = path.display())]
     Refused {
@@ -128,8 +132,8 @@ impl Filesystem {
     }
 }
 
-/// Makes an empty file system on `path`, a file that is made and given so many bytes. What was in it is
-/// gone.
+/// Makes an empty file system on `path`, a file that is made with a mark and given so many bytes. A file of virtbench's that is left over
+/// makes way. After a failure nothing is there.
 ///
 /// # Errors
 /// The disk is too small or cannot be written, or the file system's program is missing or refuses.
@@ -152,8 +156,22 @@ pub fn make_filesystem_with(
         let (path, name) = (path.to_owned(), filesystem.name());
         return Err(FilesystemError::TooSmall { path, name, size_bytes, least_bytes });
     }
+    let file = make_marked_file(path, &Mark::new(RunId::new_random(), "filesystem"))?;
+    let made = fill(&file, path, size_bytes, filesystem, from);
+    if made.is_err() {
+        let _ = fs::remove_file(path);
+    }
+    made
+}
+
+fn fill(
+    file: &File,
+    path: &Path,
+    size_bytes: u64,
+    filesystem: Filesystem,
+    from: Option<&Path>,
+) -> Result<(), FilesystemError> {
     let disk = |source| FilesystemError::Disk { path: path.to_owned(), source };
-    let file = OpenOptions::new().write(true).create(true).truncate(true).open(path).map_err(disk)?;
     file.set_len(size_bytes).map_err(disk)?;
     let (program, package, arguments) = filesystem.program();
     if from.is_some() && filesystem != Filesystem::Ext4 {

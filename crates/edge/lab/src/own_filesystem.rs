@@ -76,12 +76,13 @@ impl OwnFilesystem {
     ) -> Result<Self, OwnFilesystemError> {
         let mut image = folder.as_os_str().to_owned();
         image.push(".img");
-        let own = Self { folder: folder.to_owned(), image: image.into() };
+        let image = PathBuf::from(image);
         let failed = |action: &str, path: &Path, source: io::Error| OwnFilesystemError::Mount {
             action: format!("{action} {}", path.display()),
             source,
         };
-        make_filesystem_with(&own.image, size_bytes, filesystem, from)?;
+        make_filesystem_with(&image, size_bytes, filesystem, from)?;
+        let own = Self { folder: folder.to_owned(), image };
         fill_holes(&own.image).map_err(|error| failed("cannot write", &own.image, error))?;
         fs::create_dir_all(folder).map_err(|error| failed("cannot make", folder, error))?;
         let device = LoopDevice::attach(&own.image, LoopCache::WriteBack)?;

@@ -79,6 +79,12 @@ pub fn remove_marked_folder(folder: &Path) -> Result<Removal, FolderMarkError> {
     remove_left_over(&mut folder.to_owned())
 }
 
+/// Whether a path lies on a file system that no other machine reaches.
+pub(crate) fn is_on_this_machine(path: &Path) -> bool {
+    statfs(path)
+        .is_ok_and(|facts| !SHARED.contains(&u32::try_from(facts.f_type & 0xffff_ffff).unwrap_or_default()))
+}
+
 impl Marked for PathBuf {
     type Error = FolderMarkError;
 
@@ -101,9 +107,7 @@ impl Marked for PathBuf {
     }
 
     fn is_here(&self) -> bool {
-        statfs(self).is_ok_and(|facts| {
-            !SHARED.contains(&u32::try_from(facts.f_type & 0xffff_ffff).unwrap_or_default())
-        })
+        is_on_this_machine(self)
     }
 
     /// The marker file goes last, so that what a kill leaves is still known to be ours.

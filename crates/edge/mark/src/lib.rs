@@ -6,12 +6,14 @@
 //! remove it    -> read the Mark, then ask: is it ours, and has its maker ended?
 //! ```
 
+mod file;
 mod folder;
 mod maker;
 mod mark;
 mod removal;
 mod shell;
 
+pub use file::{FileMarkError, MARK_ATTRIBUTE, make_marked_file, read_file_mark, remove_marked_file};
 pub use folder::{FolderMarkError, MARK_FILE, mark_folder, read_folder_mark, remove_marked_folder};
 pub use maker::{Maker, Owner};
 pub use mark::{Mark, RunId};

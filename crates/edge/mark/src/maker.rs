@@ -38,7 +38,10 @@ impl Maker {
     /// This process.
     #[must_use]
     pub fn this_process() -> Self {
-        let process = std::process::id();
+        Self::of_process(std::process::id())
+    }
+
+    pub(crate) fn of_process(process: u32) -> Self {
         Self { machine: machine(), boot: boot(), process, began: began(process).unwrap_or(0) }
     }
 

@@ -1,12 +1,13 @@
 //! The disk that a study loads: one file, for the native side and for the guest's.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
-use virtbench_engine::{Target, TargetError, TargetRequest, memory_note};
+use virtbench_engine::{Target, TargetError, TargetRequest, is_test_file, memory_note};
 use virtbench_lab::{Filesystem, FilesystemError, make_filesystem};
+use virtbench_mark::{FileMarkError, Mark, RunId, make_marked_file, remove_marked_file};
 
 use crate::held::Held;
 use crate::named_folder::NamedFolder;
@@ -25,6 +26,9 @@ pub enum DiskError {
     /// Another run loads it.
     #[error("{path} is in use by another run: wait for it, or choose another --target-dir", path = .0.display())]
     InUse(PathBuf),
+    /// A file of its name is not virtbench's to overwrite.
+    #[error(transparent)]
+    Mark(#[from] FileMarkError),
     /// It cannot have a file system.
     #[error(transparent)]
     Filesystem(#[from] FilesystemError),
@@ -56,6 +60,10 @@ impl StudyDisk {
         on_progress: impl FnMut(u64, u64) -> bool,
     ) -> Result<Self, DiskError> {
         let (folder, path) = place(folder, run_name)?;
+        if path.exists() {
+            // An empty disk of a killed run; a whole one has the engine's mark, and is taken over.
+            remove_marked_file(&path)?;
+        }
         let request = TargetRequest {
             path: path.clone(),
             size_bytes: Some(size_bytes),
@@ -81,10 +89,13 @@ impl StudyDisk {
         filesystem: Option<Filesystem>,
     ) -> Result<Self, DiskError> {
         let (folder, path) = place(folder, run_name)?;
+        if is_test_file(&path) {
+            fs::remove_file(&path).map_err(|source| DiskError::Folder { path: path.clone(), source })?;
+        }
         match filesystem {
             Some(filesystem) => make_filesystem(&path, size_bytes, filesystem)?,
-            None => File::create(&path)
-                .and_then(|file| file.set_len(size_bytes))
+            None => make_marked_file(&path, &Mark::new(RunId::new_random(), "empty-disk"))?
+                .set_len(size_bytes)
                 .map_err(|source| DiskError::Folder { path: path.clone(), source })?,
         }
         let lock = hold(&path)?;
@@ -159,6 +170,43 @@ mod tests {
         assert!(matches!(prepare(temp.path()), Err(DiskError::InUse(_))));
         drop(disk);
         assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_file_of_a_stranger_with_the_name_of_a_run_s_disk_stays() {
+        let temp = TempDir::new().unwrap();
+        let path = temp.path().canonicalize().unwrap().join("virtbench-test.img");
+        fs::write(&path, "precious").unwrap();
+        let empty = |filesystem| StudyDisk::empty(temp.path(), "test", 32 << 20, filesystem);
+        for refused in [prepare(temp.path()), empty(None), empty(Some(Filesystem::Ext4))] {
+            let said = refused.unwrap_err().to_string();
+            assert!(said.contains("was not made by virtbench"), "{said}");
+        }
+        assert_eq!(fs::read(&path).unwrap(), b"precious");
+    }
+
+    #[test]
+    fn an_empty_disk_of_a_killed_run_makes_way_and_so_does_a_written_one() {
+        let temp = TempDir::new().unwrap();
+        let path = temp.path().canonicalize().unwrap().join("virtbench-test.img");
+        let leave = |disk: StudyDisk| {
+            disk._lock.let_go();
+            std::mem::forget(disk);
+        };
+        leave(prepare(temp.path()).unwrap());
+        leave(StudyDisk::empty(temp.path(), "test", 4096, None).unwrap());
+        assert_eq!(fs::metadata(&path).unwrap().len(), 4096);
+        // As if the process had ended.
+        fs::remove_file(&path).unwrap();
+        make_marked_file(&path, &left_over()).unwrap();
+        drop(prepare(temp.path()).unwrap());
+        assert!(!path.exists());
+    }
+
+    fn left_over() -> Mark {
+        let text = Mark::new(RunId::new_random(), "empty-disk").to_string();
+        let (start, _) = text.rsplit_once('=').unwrap();
+        Mark::parse(&format!("{start}=1")).unwrap()
     }
 
     #[test]

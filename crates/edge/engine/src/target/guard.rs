@@ -18,6 +18,12 @@ pub(crate) fn mark(file: &File) -> io::Result<()> {
     Ok(fsetxattr(file, MARK, b"1", XattrFlags::empty())?)
 }
 
+/// Whether the file at `path` is a test file that virtbench wrote.
+#[must_use]
+pub fn is_test_file(path: &Path) -> bool {
+    File::open(path).is_ok_and(|file| is_ours(&file))
+}
+
 /// Whether virtbench made this file.
 pub(crate) fn is_ours(file: &File) -> bool {
     let mut value = [0u8; 8];

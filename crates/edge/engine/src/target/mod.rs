@@ -20,6 +20,7 @@ use virtbench_units::format_bytes;
 use virtbench_workload::{FaultSpec, LoadSpec};
 
 pub use error::TargetError;
+pub use guard::is_test_file;
 pub use name::TargetName;
 
 #[cfg(feature = "network-targets")]

@@ -39,10 +39,10 @@ impl WorkloadMachine {
         }
         let (guests, adapter, filesystem) = find_guests(options, carried, progress)?;
         let path = options.folder.join(format!("virtbench-vm-{}.img", std::process::id()));
-        // From here on a failure takes the disk away with it.
-        let disk = Disk(Some(path.clone()));
         make_filesystem_with(&path, options.disk_bytes, filesystem, from)
             .map_err(|error| ApplicationsError::Environment(error.into()))?;
+        // From here on a failure takes the disk away with it.
+        let disk = Disk(Some(path.clone()));
         fill_holes(&path).map_err(|error| {
             ApplicationsError::Environment(format!("cannot write {}: {error}", path.display()).into())
         })?;

@@ -15,8 +15,8 @@ use crate::guard::{Guard, deaths};
 pub const MOST_REGIONS: usize = 64;
 /// tmpfs, on which memfds are, and hugetlbfs (`linux/magic.h`): file systems of the kernel's own, whose pages come at
 /// once. A page fault on another kind could wait for ever, for a file server of the client's.
-const TMPFS: i64 = 0x0102_1994;
-const HUGETLBFS: i64 = 0x958_458f6;
+const TMPFS: u32 = 0x0102_1994;
+const HUGETLBFS: u32 = 0x958_458f6;
 
 /// Mapped memory, by guest-physical address.
 #[derive(Debug, Default)]
@@ -168,7 +168,7 @@ impl ClientMemory {
 /// It is not.
 pub fn check_kind(fd: &OwnedFd) -> Result<(), WireError> {
     let kind = rustix::fs::fstatfs(fd.as_fd()).map_err(WireError::Socket)?.f_type;
-    if [TMPFS, HUGETLBFS].contains(&kind) {
+    if u32::try_from(kind).is_ok_and(|kind| [TMPFS, HUGETLBFS].contains(&kind)) {
         return Ok(());
     }
     Err(WireError::Malformed("memory that is neither memfd, tmpfs nor hugetlbfs"))

@@ -1,0 +1,168 @@
+//! Files of ours: a mark in an extended attribute of each.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{XattrFlags, fsetxattr, lgetxattr};
+use thiserror::Error;
+
+use crate::folder::is_on_this_machine;
+use crate::maker::Owner;
+use crate::mark::Mark;
+use crate::removal::{Marked, Removal, remove_left_over};
+
+/// The extended attribute that holds a file's mark.
+pub const MARK_ATTRIBUTE: &str = "user.virtbench.mark";
+
+/// No mark is longer, in bytes.
+const LONGEST: usize = 1024;
+
+/// A file that cannot be made or removed.
+#[derive(Debug, Error)]
+pub enum FileMarkError {
+    /// It is somebody else's.
+    #[error("{} is there already and was not made by virtbench: remove it, or choose another folder", .0.display())]
+    Foreign(PathBuf),
+    /// Another run made it and still lives.
+    #[error("{} belongs to another run: wait for it, or choose another folder", .0.display())]
+    Needed(PathBuf),
+    /// The operating system refuses.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system says.
+        source: io::Error,
+    },
+}
+
+/// A file that may carry a mark.
+struct MarkedFile(PathBuf);
+
+impl MarkedFile {
+    fn failed(&self, source: io::Error) -> FileMarkError {
+        FileMarkError::Io { path: self.0.clone(), source }
+    }
+}
+
+impl Marked for MarkedFile {
+    type Error = FileMarkError;
+
+    fn written(&mut self) -> Result<Option<String>, FileMarkError> {
+        if !fs::symlink_metadata(&self.0).map_err(|source| self.failed(source))?.is_file() {
+            return Ok(None);
+        }
+        let mut value = [0; LONGEST];
+        // A file system without such attributes holds no mark.
+        let length = lgetxattr(&self.0, MARK_ATTRIBUTE, &mut value).unwrap_or(0);
+        Ok(str::from_utf8(&value[..length]).ok().map(str::to_owned))
+    }
+
+    fn is_here(&self) -> bool {
+        is_on_this_machine(&self.0)
+    }
+
+    fn remove(&mut self) -> Result<(), FileMarkError> {
+        fs::remove_file(&self.0).map_err(|source| self.failed(source))
+    }
+}
+
+/// Makes an empty file with a mark, to be read and written. One of the same name makes way if this process made it, or another one of
+/// virtbench's that has ended. On a file system without extended attributes what a killed process leaves counts as somebody else's.
+///
+/// # Errors
+/// There is a file that somebody else made or that another run uses, or none can be made there.
+pub fn make_marked_file(path: &Path, mark: &Mark) -> Result<File, FileMarkError> {
+    let failed = |source| FileMarkError::Io { path: path.to_owned(), source };
+    if fs::symlink_metadata(path).is_ok() {
+        match remove_left_over(&mut MarkedFile(path.to_owned()))? {
+            Removal::Removed(_) => {}
+            Removal::Needed(mark) if mark.owner() == Owner::Own => {
+                fs::remove_file(path).map_err(failed)?;
+            }
+            Removal::Needed(_) => return Err(FileMarkError::Needed(path.to_owned())),
+            Removal::Foreign => return Err(FileMarkError::Foreign(path.to_owned())),
+        }
+    }
+    let file = File::options().read(true).write(true).create_new(true).open(path).map_err(failed)?;
+    let _ = fsetxattr(&file, MARK_ATTRIBUTE, mark.to_string().as_bytes(), XattrFlags::empty());
+    Ok(file)
+}
+
+/// The mark of a file; nothing where it has none that virtbench wrote.
+///
+/// # Errors
+/// There is no such file.
+pub fn read_file_mark(path: &Path) -> Result<Option<Mark>, FileMarkError> {
+    Ok(MarkedFile(path.to_owned()).written()?.as_deref().and_then(Mark::parse))
+}
+
+/// Removes a file if virtbench made it and its maker has ended.
+///
+/// # Errors
+/// It cannot be read or removed.
+pub fn remove_marked_file(path: &Path) -> Result<Removal, FileMarkError> {
+    remove_left_over(&mut MarkedFile(path.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+    use crate::maker::Maker;
+    use crate::mark::RunId;
+
+    fn mark() -> Mark {
+        Mark::new(RunId::new_random(), "disk")
+    }
+
+    fn left_over(path: &Path) {
+        let mut mark = mark();
+        mark.maker.began += 1;
+        drop(make_marked_file(path, &mark).unwrap());
+        fs::write(path, "old").unwrap();
+    }
+
+    #[test]
+    fn a_file_of_a_stranger_with_the_same_name_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("virtbench-vm-1.img");
+        fs::write(&path, "precious").unwrap();
+        let error = make_marked_file(&path, &mark()).unwrap_err();
+        assert!(error.to_string().contains("was not made by virtbench"), "{error}");
+        assert!(matches!(remove_marked_file(&path), Ok(Removal::Foreign)));
+        assert_eq!(fs::read(&path).unwrap(), b"precious");
+    }
+
+    #[test]
+    fn what_a_killed_process_left_makes_way_and_what_a_living_one_uses_does_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("disk.img");
+        left_over(&path);
+        assert_eq!(make_marked_file(&path, &mark()).unwrap().metadata().unwrap().len(), 0);
+        // This process made it: it may make it anew.
+        drop(make_marked_file(&path, &mark()).unwrap());
+        fs::remove_file(&path).unwrap();
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let mut of_child = mark();
+        of_child.maker = Maker::of_process(child.id());
+        drop(make_marked_file(&path, &of_child).unwrap());
+        let refused = make_marked_file(&path, &mark());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(matches!(refused, Err(FileMarkError::Needed(_))), "{refused:?}");
+        assert_eq!(read_file_mark(&path).unwrap(), Some(of_child));
+    }
+
+    #[test]
+    fn a_link_to_a_file_of_ours_is_not_ours() {
+        let folder = tempfile::tempdir().unwrap();
+        let [ours, link] = ["ours", "link"].map(|name| folder.path().join(name));
+        left_over(&ours);
+        symlink(&ours, &link).unwrap();
+        assert!(matches!(make_marked_file(&link, &mark()), Err(FileMarkError::Foreign(_))));
+        assert!(ours.exists() && link.exists());
+    }
+}

@@ -9,7 +9,7 @@ STUDY_BUILD = target/study/bin
 VIRTBENCH = $(STUDY_BUILD)/virtbench
 INSTALLED = target/release/virtbench
 
-.PHONY: help study check test soak bench profile fuzz fio-examples lint doc-check licences build whole install setup setup-study setup-check setup-install setup-test setup-lint setup-bench setup-predictions appliances check-predictions deviation evaluation clean
+.PHONY: help study check test soak bench profile fuzz fio-examples lint doc-check licences build whole install setup setup-study setup-check setup-install setup-test setup-lint setup-bench setup-predictions uml uml-kernel appliances check-predictions deviation evaluation clean
 
 help:
 	@echo "make study    set up, build, and measure what virtualization costs this machine's storage"
@@ -29,6 +29,8 @@ help:
 	@echo "make lint     formatting, clippy"
 	@echo "make doc-check  documentation"
 	@echo "make licences licences, sources and known vulnerabilities of the dependencies"
+	@echo "make uml      the kernel of User Mode Linux guests, for environments uml:"
+	@echo "make uml-kernel  a smaller one, which boots in a tenth of a second: compiles for minutes"
 	@echo "make appliances  what \`virtbench appliance build\` needs of the distribution"
 	@echo "make install  install the command, its manual pages and completions (PREFIX=/usr/local)"
 
@@ -77,6 +79,13 @@ profile: setup-bench
 	$(CARGO) build --release --locked -p virtbench
 	$(CARGO) run --release --locked -p virtbench-bench -- profile > target/profile.txt
 	mv target/profile.txt docs/profile.txt
+
+# Kernels of User Mode Linux guests, for environments `uml:`: the distribution's, and a small one that is compiled.
+uml:
+	scripts/setup-uml.sh
+
+uml-kernel:
+	scripts/uml-kernel.sh
 
 check-predictions: setup-predictions whole
 	$(INSTALLED) study predictions --cases docs/data/predictions.toml --trials 3 --out out/predictions \

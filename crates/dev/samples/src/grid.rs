@@ -67,6 +67,7 @@ pub fn described(plan: Plan) -> Provenance {
                 write_cache: Some("write back".into()),
             },
         },
+        other_guests: Vec::new(),
         guest: Some(GuestFacts {
             accelerator: AcceleratorFacts {
                 name: "tcg".into(),

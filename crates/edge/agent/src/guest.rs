@@ -12,9 +12,11 @@ use rustix::fs::sync;
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount};
 use rustix::system::{RebootCommand, finit_module, reboot};
+use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 
 use crate::heard::{Heard, Watched};
 use crate::protocol::PORT_NAME;
+use crate::serial_link::guest_ends;
 use crate::session::{Accounts, serve};
 
 /// The file in the initramfs that names the modules to load: a path a line, in load order.
@@ -26,6 +28,9 @@ pub const WATCH: &str = "VIRTBENCH_WATCH=1";
 
 /// What a guest's kernel is told that nobody measures anything in: it only answers on its console, for as long as it runs.
 pub const STAY: &str = "VIRTBENCH_STAY=1";
+
+/// The setting that names the serial line by which the agent of a User Mode Linux guest is reached, in place of a virtio-serial port.
+pub const LINE: &str = "VIRTBENCH_LINE";
 
 /// What such a guest says on its console once it runs, and again for each line that it is sent.
 pub const HERE: &str = "virtbench-agent: here";
@@ -47,7 +52,13 @@ pub fn run_as_init() -> ! {
     if is_told(STAY) {
         stay();
     }
-    if let Err(error) = prepare().and_then(|port| {
+    if let Err(error) = prepare().and_then(|()| {
+        if let Some(line) = std::env::var_os(LINE) {
+            let line = open_line(&Path::new("/dev").join(line))?;
+            let (reader, writer) = guest_ends(line.try_clone()?, line)?;
+            return Ok(serve(reader, writer, Accounts::Controller)?);
+        }
+        let port = open_port()?;
         let heard = Heard::default();
         if is_told(WATCH) {
             heard.watch(|why| {
@@ -94,7 +105,7 @@ fn stay() -> ! {
     }
 }
 
-fn prepare() -> Result<File, Box<dyn Error>> {
+fn prepare() -> Result<(), Box<dyn Error>> {
     for (kind, place) in [("devtmpfs", "/dev"), ("proc", "/proc"), ("sysfs", "/sys")] {
         fs::create_dir_all(place)?;
         match mount(kind, place, kind, MountFlags::empty(), None) {
@@ -108,7 +119,7 @@ fn prepare() -> Result<File, Box<dyn Error>> {
             eprintln!("virtbench-agent: cannot load {module}: {error}");
         }
     }
-    open_port()
+    Ok(())
 }
 
 fn load(module: &str) -> io::Result<()> {
@@ -116,6 +127,16 @@ fn load(module: &str) -> io::Result<()> {
         Ok(()) | Err(Errno::EXIST) => Ok(()),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Opens a serial line, so that bytes pass as they are.
+fn open_line(path: &Path) -> Result<File, Box<dyn Error>> {
+    let failed = |error: io::Error| format!("cannot open {}: {error}", path.display());
+    let line = OpenOptions::new().read(true).write(true).open(path).map_err(failed)?;
+    let mut settings = tcgetattr(&line).map_err(|error| failed(error.into()))?;
+    settings.make_raw();
+    tcsetattr(&line, OptionalActions::Now, &settings).map_err(|error| failed(error.into()))?;
+    Ok(line)
 }
 
 /// Opens the virtio-serial port that carries the protocol.

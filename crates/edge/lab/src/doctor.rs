@@ -22,6 +22,7 @@ use crate::process::MachineError;
 use crate::qcow2::find_qemu_img;
 use crate::qemu::Qemu;
 use crate::storage_daemon::find_storage_daemon;
+use crate::uml::UmlKernel;
 
 /// Space that a quick study takes, in bytes.
 const WANTED_SPACE_BYTES: u64 = 4 << 30;
@@ -97,6 +98,13 @@ pub fn examine_host(directory: &Path, named_kernel: Option<&Path>) -> Vec<Check>
                 Some(Ok(image)) => ok(format!("initramfs of {} KiB", image.initramfs_bytes >> 10)),
                 Some(Err(error)) => missing(error, "make setup"),
                 None => missing("there is no guest kernel", "make setup"),
+            },
+        ),
+        check(
+            "User Mode Linux",
+            match UmlKernel::find() {
+                Ok(kernel) => ok(format!("{} {}", kernel.program.display(), kernel.release)),
+                Err(error) => warning(error, "make uml; environments uml: need it, others do not"),
             },
         ),
         check("accelerator", accelerator(qemu.as_ref().ok(), kernel.as_ref().ok())),

@@ -9,6 +9,7 @@ use crate::kernel::KernelError;
 use crate::modules::ModuleError;
 use crate::process::MachineError;
 use crate::qemu::QemuError;
+use crate::uml::UmlError;
 
 /// What can go wrong in the lab. Each kind names what to do next, where something can be done.
 #[derive(Debug, Error)]
@@ -22,6 +23,9 @@ pub enum LabError {
     /// Nothing to boot.
     #[error(transparent)]
     Image(#[from] ImageError),
+    /// No guest of User Mode Linux.
+    #[error(transparent)]
+    Uml(#[from] UmlError),
     /// No QEMU.
     #[error(transparent)]
     Qemu(#[from] QemuError),

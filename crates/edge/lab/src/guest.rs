@@ -420,7 +420,7 @@ fn limited(process_id: u32, disks: &[GuestDisk]) -> Result<Vec<IoGroup>, Machine
 }
 
 /// Holds a process to some of the host's processors. Threads that it makes later are held with it.
-fn pin(process_id: u32, processors: &[usize]) -> io::Result<()> {
+pub(crate) fn pin(process_id: u32, processors: &[usize]) -> io::Result<()> {
     if processors.is_empty() {
         return Ok(());
     }

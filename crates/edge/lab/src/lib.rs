@@ -48,6 +48,7 @@ mod settings_in_effect;
 mod stop;
 mod storage_daemon;
 mod tsc;
+mod uml;
 mod unpack;
 mod vm;
 mod vmlinux;
@@ -101,6 +102,7 @@ pub use remote::{
 };
 pub use stop::stop_logins_on;
 pub use storage_daemon::{NoStorageDaemon, find_storage_daemon};
+pub use uml::{Uml, UmlConfig, UmlDisk, UmlDiskKind, UmlError, UmlGuest, UmlImage, UmlKernel};
 pub use virtbench_agent::enclosure::{
     GroupError, LoopCache, LoopDevice, LoopError, processors_in_turn, usable_processors,
 };

@@ -118,7 +118,8 @@ impl Qemu {
     }
 }
 
-fn output(path: &Path, arguments: &[&str]) -> io::Result<String> {
+/// What a program prints, which ends within seconds and prints little.
+pub(crate) fn output(path: &Path, arguments: &[&str]) -> io::Result<String> {
     let (mut reader, writer) = io::pipe()?;
     let mut command = Command::new(path);
     command.args(arguments).stdin(Stdio::null()).stdout(writer).stderr(Stdio::null());

@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use thiserror::Error;
@@ -47,9 +47,17 @@ pub(crate) struct StorageDaemon {
 impl StorageDaemon {
     /// Starts it for a guest of so many processors; also returns the connection that its client is to inherit.
     pub(crate) fn start(disk: &GuestDisk, vcpus: u32) -> Result<(Self, OwnedFd), MachineError> {
-        let failed = |source| MachineError::Start { program: PROGRAM.into(), source };
-        let program = find_storage_daemon().map_err(|error| failed(io::Error::other(error)))?;
         let (listener, client) = listener_with_client().map_err(failed)?;
+        Ok((Self::serve(disk, vcpus, listener)?, client))
+    }
+
+    /// The same for a client that connects to a socket at `path`, which is made.
+    pub(crate) fn start_at(disk: &GuestDisk, vcpus: u32, path: &Path) -> Result<Self, MachineError> {
+        Self::serve(disk, vcpus, UnixListener::bind(path).map_err(failed)?.into())
+    }
+
+    fn serve(disk: &GuestDisk, vcpus: u32, listener: OwnedFd) -> Result<Self, MachineError> {
+        let program = find_storage_daemon().map_err(|error| failed(io::Error::other(error)))?;
         let mut arguments = disk.block_arguments(NODE);
         let settings = &disk.settings;
         let mut export = String::new();
@@ -84,7 +92,7 @@ impl StorageDaemon {
         let process = AgentProcess::spawn(command, vec![listener], "qemu-storage-daemon")?;
         tracing::info!(process = process.id(), disk = %disk.path.display(), "a server of a guest's disk started");
         let command_line = std::iter::once(program.to_string_lossy().into_owned()).chain(arguments).collect();
-        Ok((Self { process, command_line }, client))
+        Ok(Self { process, command_line })
     }
 
     pub(crate) fn id(&self) -> u32 {
@@ -99,6 +107,10 @@ impl StorageDaemon {
     pub(crate) fn check(&mut self) -> Result<(), MachineError> {
         self.process.check()
     }
+}
+
+fn failed(source: io::Error) -> MachineError {
+    MachineError::Start { program: PROGRAM.into(), source }
 }
 
 /// A socket that is listened on and a connection to it. Its name is gone when this returns, so that

@@ -9,4 +9,5 @@ mod filesystems;
 mod guests;
 mod measured;
 mod native;
+mod uml;
 mod workloads;

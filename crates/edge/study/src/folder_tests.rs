@@ -50,6 +50,7 @@ pub(crate) fn described(plan: Plan) -> Provenance {
             disk: DiskFacts { filesystem: "ext4".into(), ..DiskFacts::default() },
         },
         guest: None,
+        other_guests: Vec::new(),
         setups: Vec::new(),
         machines: Vec::new(),
         appliances: Vec::new(),

@@ -9,7 +9,7 @@ use virtbench_lab::{
     Assignment, Environment, LabError, Machine, MachineError, MeasuredTogether, Observed, TimeLimits,
     measure_observed, measure_together, observe,
 };
-use virtbench_record::{GuestsState, IdleBaseline, MachineFacts, Measured, ProcessRole, Provenance, Record};
+use virtbench_record::{GuestFacts, GuestsState, IdleBaseline, MachineFacts, Measured, ProcessRole, Provenance, Record};
 use virtbench_workload::{JobSpec, LoadSpec};
 
 use crate::course::{Course, unix_ns};
@@ -367,7 +367,13 @@ fn describe(provenance: &mut Provenance, machine: &dyn Machine) {
         let guest = machine.guest();
         provenance.machines.push(MachineFacts { environment, facts: facts.clone(), guest });
     } else if let Some(guest) = machine.guest() {
-        provenance.guest.get_or_insert(guest);
+        let is_new = |other: &GuestFacts| other.accelerator.name != guest.accelerator.name;
+        if provenance.guest.iter().chain(&provenance.other_guests).all(is_new) {
+            match &mut provenance.guest {
+                Some(_) => provenance.other_guests.push(guest),
+                none => *none = Some(guest),
+            }
+        }
     }
     provenance.add_notes(machine.notes());
     if let Some(setup) = machine.setup()

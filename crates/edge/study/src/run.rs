@@ -121,6 +121,7 @@ pub fn new_provenance(plan: Plan, command: Vec<String>, disks: &Path) -> Provena
         host: host_facts(existing_ancestor(disks)),
         plan,
         guest: None,
+        other_guests: Vec::new(),
         setups: Vec::new(),
         machines: Vec::new(),
         appliances: Vec::new(),

@@ -94,6 +94,7 @@ pub(crate) fn provenance(plan: Plan, processors: u32, vcpus: u32) -> Provenance 
         plan,
         host: host(processors),
         guest: Some(guest),
+        other_guests: Vec::new(),
         setups: Vec::new(),
         machines: Vec::new(),
         appliances: Vec::new(),

@@ -120,6 +120,9 @@ pub struct Provenance {
     pub host: HostFacts,
     /// The guest, once it has booted.
     pub guest: Option<GuestFacts>,
+    /// Guests of this host that something else executes than that one, each kind once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_guests: Vec<GuestFacts>,
     /// Machines other than the host, once they have answered.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub machines: Vec<MachineFacts>,

@@ -69,6 +69,11 @@ pub enum Transport {
 /// The adapter that is used when none is named.
 pub const DEFAULT_ADAPTER: &Adapter = &ADAPTERS[0];
 
+/// The adapter whose disks a server has.
+pub(crate) fn served_adapter() -> &'static Adapter {
+    ADAPTERS.iter().find(|adapter| adapter.transport == Transport::VhostUser).unwrap_or(DEFAULT_ADAPTER)
+}
+
 /// An adapter nobody knows.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error("there is no adapter {name:?}{}: choose one of {}", why_not(name), names().join(", "))]

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use virtbench_lab::{
-    Environment, GuestImage, LabError, Libvirt, LibvirtGuest, Native, Ssh, find_kernel, require_descriptors,
+    BOOT_LIMIT, Environment, GuestImage, LabError, Libvirt, LibvirtGuest, Native, Ssh, Uml, UmlConfig,
+    UmlDisk, UmlImage, UmlKernel, find_kernel, require_descriptors, usable_processors,
 };
 
-use super::uri::{EnvironmentUri, LibvirtUri, NamedEnvironment, QemuUri};
+use super::uri::{EnvironmentUri, LibvirtUri, NamedEnvironment, QemuUri, UmlUri};
 use crate::contents::Contents;
 use crate::guests::{Extras, GuestOptions, Guests};
 use crate::images::Images;
@@ -26,6 +27,8 @@ pub struct FoundEnvironments<'e> {
     guests: Vec<Guests>,
     /// Of each guest of a hypervisor, in order.
     far_guests: Vec<LibvirtGuest>,
+    /// Of each guest of User Mode Linux, in order: what it boots, and what it is made of but for its disk.
+    uml_guests: Vec<(UmlImage, UmlConfig)>,
 }
 
 impl<'e> FoundEnvironments<'e> {
@@ -73,20 +76,35 @@ impl<'e> FoundEnvironments<'e> {
             EnvironmentUri::Libvirt(libvirt) => Some(far_guest(libvirt, others)),
             _ => None,
         });
-        Ok(Self { named, contents, guests, far_guests: far.collect::<Result<_, _>>()? })
+        let far_guests = far.collect::<Result<_, _>>()?;
+        let uml = named.iter().filter_map(|environment| match &environment.uri {
+            EnvironmentUri::Uml(_) if filesystem.is_some() => {
+                let why = format!(
+                    "{}: a guest of User Mode Linux has a disk without a file system: leave out workloads on files",
+                    environment.name
+                );
+                Some(Err(StudyError::input(why)))
+            }
+            EnvironmentUri::Uml(uml) => Some(uml_guest(uml, others)),
+            _ => None,
+        });
+        Ok(Self { named, contents, guests, far_guests, uml_guests: uml.collect::<Result<_, _>>()? })
     }
 
     /// Each by itself, so that none shares a disk with another.
     pub(crate) fn singly(self) -> Vec<Self> {
         let (mut guests, mut far_guests) = (self.guests.into_iter(), self.far_guests.into_iter());
+        let mut uml_guests = self.uml_guests.into_iter();
         let each = self.named.chunks(1).map(|one| {
             let is_far = one.iter().any(|named| matches!(named.uri, EnvironmentUri::Libvirt(_)));
+            let is_uml = one.iter().any(|named| matches!(named.uri, EnvironmentUri::Uml(_)));
             let is_guest = one.iter().any(|named| named.guest().is_some());
             Self {
                 named: one,
                 contents: self.contents,
                 guests: guests.by_ref().take(usize::from(is_guest)).collect(),
                 far_guests: far_guests.by_ref().take(usize::from(is_far)).collect(),
+                uml_guests: uml_guests.by_ref().take(usize::from(is_uml)).collect(),
             }
         });
         each.collect()
@@ -111,6 +129,7 @@ impl<'e> FoundEnvironments<'e> {
             disks.insert(place, images);
         }
         let (mut guests, mut far_guests) = (self.guests.iter(), self.far_guests.iter());
+        let mut uml_guests = self.uml_guests.iter();
         // The next disk of each folder: they were made in the environments' order.
         let mut taken: BTreeMap<&Path, usize> = BTreeMap::new();
         let (mut environments, mut folders) = (Vec::<Box<dyn Environment>>::new(), Vec::new());
@@ -135,6 +154,12 @@ impl<'e> FoundEnvironments<'e> {
                         LabError::Stopped => StudyError::Stopped,
                         error => error.into(),
                     })?)
+                }
+                EnvironmentUri::Uml(uml) => {
+                    let images = disks.get(uml.folder.as_deref().unwrap_or(folder)).ok_or_else(missing)?;
+                    let (image, config) = uml_guests.next().ok_or_else(missing)?;
+                    let disks = vec![UmlDisk { kind: uml.disk, path: images.raw().to_owned() }];
+                    Box::new(Uml::new(name, image.clone(), UmlConfig { disks, ..config.clone() }))
                 }
                 EnvironmentUri::Native { folder: own } => {
                     let images = disks.get(own.as_deref().unwrap_or(folder)).ok_or_else(missing)?;
@@ -166,6 +191,7 @@ impl<'e> FoundEnvironments<'e> {
             let (own, setup) = match &environment.uri {
                 EnvironmentUri::Native { .. } if self.has_files() => continue,
                 EnvironmentUri::Native { folder } => (folder, None),
+                EnvironmentUri::Uml(uml) => (&uml.folder, None),
                 EnvironmentUri::Qemu(qemu) => (&qemu.folder, Some(qemu.setup.clone())),
                 EnvironmentUri::Ssh(_) | EnvironmentUri::Libvirt(_) => continue,
             };
@@ -185,6 +211,24 @@ fn far_guest(libvirt: &LibvirtUri, others: &GuestOptions) -> Result<LibvirtGuest
     let accelerator = options.accelerator.named();
     let GuestOptions { vcpus, memory_bytes, .. } = options;
     Ok(LibvirtGuest { kernel, image, adapter, settings, vcpus, memory_bytes, accelerator })
+}
+
+/// What a guest of User Mode Linux needs of this host. It is held to the last processor that may be used, where it names none.
+fn uml_guest(uml: &UmlUri, others: &GuestOptions) -> Result<(UmlImage, UmlConfig), StudyError> {
+    let kernel = UmlKernel::find().map_err(LabError::from)?;
+    let image = UmlImage::new(&kernel, uml.disk.modules()).map_err(LabError::from)?;
+    let processors = usable_processors().unwrap_or_default();
+    let processor = match uml.processor {
+        Some(named) if !processors.contains(&named) => {
+            return Err(StudyError::input(format!(
+                "processor={named}: this host lets virtbench use {processors:?}"
+            )));
+        }
+        Some(named) => named,
+        None => processors.last().copied().unwrap_or(0),
+    };
+    let memory_bytes = uml.memory_bytes.unwrap_or(others.memory_bytes);
+    Ok((image, UmlConfig { memory_bytes, boot_limit: BOOT_LIMIT, ..UmlConfig::new(processor) }))
 }
 
 /// Environments with their disks, which go with this value.

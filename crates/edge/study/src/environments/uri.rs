@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use fluent_uri::UriRef;
 use thiserror::Error;
 use virtbench_lab::{
-    AddressError, DEFAULT_ADAPTER, LibvirtAddress, LibvirtAddressError, NotByLibvirt, SshAddress, check_disk,
+    AddressError, DEFAULT_ADAPTER, LibvirtAddress, LibvirtAddressError, NotByLibvirt, SshAddress,
+    UmlDiskKind, check_disk,
 };
 use virtbench_units::{format_bytes, parse_bytes};
 
@@ -22,7 +23,7 @@ const NAME_LIMIT: usize = 40;
 pub enum UriError {
     /// It begins with none of the schemes.
     #[error(
-        "{0:?} is no environment: native:[FOLDER], qemu:[FOLDER]?disk=SETUP&vcpus=N&memory=SIZE, ssh://[USER@]HOST[:PORT]/FOLDER, libvirt+URI?pool=NAME&disk=SETUP..., or a name from virtbench.toml"
+        "{0:?} is no environment: native:[FOLDER], qemu:[FOLDER]?disk=SETUP&vcpus=N&memory=SIZE, uml:[FOLDER]?disk=KIND&memory=SIZE, ssh://[USER@]HOST[:PORT]/FOLDER, libvirt+URI?pool=NAME&disk=SETUP..., or a name from virtbench.toml"
     )]
     Scheme(String),
     /// It is no address.
@@ -90,10 +91,25 @@ pub enum EnvironmentUri {
     },
     /// A guest that is booted for it.
     Qemu(Box<QemuUri>),
+    /// A guest of User Mode Linux that is booted for it.
+    Uml(UmlUri),
     /// A machine that exists.
     Ssh(SshAddress),
     /// A guest on a hypervisor that exists.
     Libvirt(Box<LibvirtUri>),
+}
+
+/// A guest of User Mode Linux.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UmlUri {
+    /// Folder for its disk; the run's own where none is named.
+    pub folder: Option<PathBuf>,
+    /// What it sees its disk through.
+    pub disk: UmlDiskKind,
+    /// Its memory in bytes, where it says.
+    pub memory_bytes: Option<u64>,
+    /// The processor of this host that it is held to, where it says.
+    pub processor: Option<usize>,
 }
 
 /// A hypervisor, and what its guest is made of.
@@ -154,6 +170,7 @@ impl EnvironmentUri {
                 }
             }
             "qemu" => qemu(text, rest),
+            "uml" => uml(text, rest),
             _ if text.starts_with(LibvirtAddress::PREFIX) => libvirt(text),
             SshAddress::SCHEME => Ok(Self::Ssh(SshAddress::parse(text)?)),
             _ => Err(UriError::Scheme(text.to_owned())),
@@ -165,6 +182,7 @@ impl EnvironmentUri {
         match self {
             Self::Native { .. } => "native".into(),
             Self::Qemu(qemu) => qemu.setup.to_string(),
+            Self::Uml(_) => "uml".into(),
             Self::Ssh(address) => address.host().to_owned(),
             Self::Libvirt(libvirt) => libvirt.address.host().unwrap_or("libvirt").to_owned(),
         }
@@ -196,6 +214,39 @@ fn parts(text: &str, rest: &str) -> Result<(Option<PathBuf>, Settings), UriError
 fn qemu(text: &str, rest: &str) -> Result<EnvironmentUri, UriError> {
     let (folder, settings) = parts(text, rest)?;
     Ok(EnvironmentUri::Qemu(Box::new(guest(text, folder, settings, "qemu: takes no")?)))
+}
+
+fn uml(text: &str, rest: &str) -> Result<EnvironmentUri, UriError> {
+    let (folder, settings) = parts(text, rest)?;
+    let mut uml = UmlUri { folder, disk: UmlDiskKind::VirtioBlk, memory_bytes: None, processor: None };
+    for (name, value) in settings {
+        match name.as_str() {
+            "disk" => {
+                let kinds = UmlDiskKind::ALL.map(|(name, _)| name).join(", ");
+                uml.disk = UmlDiskKind::find(&value).ok_or_else(|| {
+                    wrong(text, format!("disk={value}: QEMU's adapters do not exist there: {kinds}"))
+                })?;
+            }
+            "memory" => uml.memory_bytes = Some(memory(text, &value)?),
+            "processor" => {
+                let why =
+                    || wrong(text, format!("processor={value}: the number of a processor of this host"));
+                uml.processor = Some(value.parse().map_err(|_| why())?);
+            }
+            "vcpus" if value == "1" => {}
+            "vcpus" => {
+                let why = "a guest of User Mode Linux has one processor, since each crossing into its kernel costs several times \
+                           more on two";
+                return Err(wrong(text, format!("vcpus={value}: {why}")));
+            }
+            _ => return Err(wrong(text, format!("uml: takes no {name}: disk, memory, processor"))),
+        }
+    }
+    Ok(EnvironmentUri::Uml(uml))
+}
+
+fn memory(text: &str, value: &str) -> Result<u64, UriError> {
+    parse_bytes(value).map_err(|error| wrong(text, format!("memory: {error}")))
 }
 
 fn libvirt(text: &str) -> Result<EnvironmentUri, UriError> {
@@ -237,8 +288,7 @@ fn guest(
                 );
             }
             "memory" => {
-                let bytes = parse_bytes(&value).map_err(|error| wrong(text, format!("memory: {error}")))?;
-                qemu.memory_bytes = Some(bytes);
+                qemu.memory_bytes = Some(memory(text, &value)?);
             }
             "accelerator" => {
                 let all = [WantedAccelerator::Auto, WantedAccelerator::Kvm, WantedAccelerator::Tcg];
@@ -279,6 +329,12 @@ impl fmt::Display for EnvironmentUri {
             Self::Qemu(qemu) => {
                 write!(f, "qemu:{}?", folder(&qemu.folder))?;
                 write_guest(f, qemu)
+            }
+            Self::Uml(uml) => {
+                write!(f, "uml:{}?disk={}", folder(&uml.folder), uml.disk.name())?;
+                uml.memory_bytes
+                    .map_or(Ok(()), |bytes| write!(f, "&memory={}", format_bytes(bytes).replace(' ', "")))?;
+                uml.processor.map_or(Ok(()), |processor| write!(f, "&processor={processor}"))
             }
             Self::Libvirt(libvirt) => {
                 write!(f, "{}&", libvirt.address)?;
@@ -329,7 +385,10 @@ impl NamedEnvironment {
     pub fn guest(&self) -> Option<&QemuUri> {
         match &self.uri {
             EnvironmentUri::Qemu(qemu) => Some(qemu),
-            EnvironmentUri::Native { .. } | EnvironmentUri::Ssh(_) | EnvironmentUri::Libvirt(_) => None,
+            EnvironmentUri::Native { .. }
+            | EnvironmentUri::Uml(_)
+            | EnvironmentUri::Ssh(_)
+            | EnvironmentUri::Libvirt(_) => None,
         }
     }
 

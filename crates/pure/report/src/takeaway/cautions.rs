@@ -27,16 +27,23 @@ pub(super) fn all(environments: &Environments<'_>) -> Vec<String> {
 /// Whether the guest's instructions were emulated in software.
 pub(crate) fn is_emulated(provenance: &Provenance) -> bool {
     let elsewhere = provenance.machines.iter().filter_map(|machine| machine.guest.as_ref());
-    let mut guests = provenance.guest.iter().chain(elsewhere);
+    let mut guests = provenance.guest.iter().chain(&provenance.other_guests).chain(elsewhere);
     guests.any(|guest| guest.accelerator.name.eq_ignore_ascii_case("tcg"))
 }
 
 /// What the figures of a guest do not say, by what executes its instructions: software, or a KVM without hardware of its own.
 pub(crate) fn emulation(provenance: &Provenance) -> Option<String> {
-    if is_emulated(provenance) {
-        let emulated = "TCG emulates the guest's processor in software: figures of the VM describe emulation, \
-                        not the overhead of virtualization.";
-        return Some(emulated.into());
+    const EMULATED: &str = "TCG emulates the guest's processor in software: figures of the VM describe emulation, not the overhead of \
+                            virtualization.";
+    const DIRECT: &str = "User Mode Linux runs the guest's user code on the processor itself; each of its system calls, page faults and \
+                          interrupts passes another process: figures of the VM describe that price.";
+    let is_direct =
+        provenance.guest.iter().chain(&provenance.other_guests).any(|guest| guest.accelerator.name == "uml");
+    match (is_emulated(provenance), is_direct) {
+        (true, true) => return Some(format!("{EMULATED} {DIRECT}")),
+        (true, false) => return Some(EMULATED.into()),
+        (false, true) => return Some(DIRECT.into()),
+        (false, false) => {}
     }
     let here = provenance.guest.iter().map(|guest| (guest, &provenance.host));
     let elsewhere =
@@ -167,6 +174,18 @@ mod tests {
     use virtbench_samples::grid;
 
     use super::*;
+
+    #[test]
+    fn user_mode_linux_is_told_from_emulation() {
+        let mut provenance = grid::provenance(grid::small_plan());
+        let tcg = provenance.guest.clone().unwrap();
+        provenance.guest.as_mut().unwrap().accelerator.name = "uml".into();
+        let direct = emulation(&provenance).unwrap();
+        assert!(direct.starts_with("User Mode Linux") && !direct.contains("TCG"), "{direct}");
+        provenance.other_guests.push(tcg);
+        let both = emulation(&provenance).unwrap();
+        assert!(both.contains("TCG emulates") && both.contains("User Mode Linux"), "{both}");
+    }
 
     #[test]
     fn what_kvm_is_decides_the_caution_and_not_its_name() {

@@ -1,0 +1,124 @@
+//! The UML environment: a guest of User Mode Linux with one disk that loads are applied to.
+
+use virtbench_agent::protocol::{Greeting, TargetRef};
+use virtbench_record::{AcceleratorFacts, GuestFacts};
+
+use super::guest::{UmlConfig, UmlDiskKind, UmlGuest};
+use super::kernel::UmlImage;
+use crate::connection::{Connection, ConnectionError};
+use crate::error::LabError;
+use crate::machine::{Environment, Machine};
+use crate::process::MachineError;
+
+/// Loads are applied to the first disk of a guest of User Mode Linux.
+#[derive(Debug, Clone)]
+pub struct Uml {
+    name: String,
+    image: UmlImage,
+    config: UmlConfig,
+}
+
+impl Uml {
+    /// Guests as `config` says.
+    #[must_use]
+    pub fn new(name: &str, image: UmlImage, config: UmlConfig) -> Self {
+        Self { name: name.to_owned(), image, config }
+    }
+}
+
+impl Environment for Uml {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn start(&mut self) -> Result<Box<dyn Machine>, LabError> {
+        let _guest = tracing::info_span!("guest", name = self.name).entered();
+        let failed = |source| LabError::Machine { machine: self.name.clone(), source };
+        let guest = UmlGuest::boot(&self.image, &self.config).map_err(failed)?;
+        Ok(Box::new(UmlMachine { environment: self.clone(), guest }))
+    }
+}
+
+#[derive(Debug)]
+struct UmlMachine {
+    environment: Uml,
+    guest: UmlGuest,
+}
+
+impl UmlMachine {
+    fn kind(&self) -> UmlDiskKind {
+        self.environment.config.disks.first().map_or(UmlDiskKind::VirtioBlk, |disk| disk.kind)
+    }
+}
+
+impl Machine for UmlMachine {
+    fn name(&self) -> &str {
+        &self.environment.name
+    }
+
+    fn connection(&mut self) -> &mut Connection {
+        self.guest.connection()
+    }
+
+    fn greeting(&self) -> &Greeting {
+        self.guest.greeting()
+    }
+
+    fn target(&self) -> TargetRef {
+        TargetRef::Disk { name_prefix: self.kind().disk_prefix().to_owned() }
+    }
+
+    fn guest(&self) -> Option<GuestFacts> {
+        let greeting = self.guest.greeting();
+        let kernel = self.environment.image.kernel();
+        Some(GuestFacts {
+            accelerator: AcceleratorFacts {
+                name: "uml".to_owned(),
+                why: format!("asked for; {} runs as a process", kernel.program.display()),
+            },
+            qemu: format!("User Mode Linux {}", kernel.release),
+            kernel: greeting.kernel.clone(),
+            vcpus: greeting.processors,
+            memory_bytes: greeting.memory_bytes,
+            adapter: self.kind().name().to_owned(),
+            command_line: self.guest.command_line().to_vec(),
+            boot_ns: u64::try_from(self.guest.boot_time().as_nanos()).unwrap_or(u64::MAX),
+        })
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let cached = self.kind().is_cached().then(|| {
+            format!(
+                "{}: {} reads and writes through the page cache of this host, the native side past it: choose disk=virtio-blk to \
+                 compare both",
+                self.environment.name,
+                self.kind().name()
+            )
+        });
+        cached.into_iter().collect()
+    }
+
+    fn shares_host_clock(&self) -> bool {
+        false
+    }
+
+    fn processes(&self) -> Vec<u32> {
+        self.guest.process_ids()
+    }
+
+    fn servers(&self) -> Vec<u32> {
+        self.guest.server_ids()
+    }
+
+    fn check(&mut self) -> Result<(), MachineError> {
+        self.guest.check()
+    }
+
+    fn explain(&mut self, error: ConnectionError) -> MachineError {
+        self.guest.explain(error)
+    }
+
+    fn shut_down(self: Box<Self>) {
+        self.guest.shut_down();
+    }
+}

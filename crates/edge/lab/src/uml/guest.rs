@@ -1,0 +1,315 @@
+//! One guest of User Mode Linux, from its start to its end.
+
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use procfs::process::all_processes;
+use tempfile::TempDir;
+use virtbench_agent::protocol::Greeting;
+use virtbench_agent::{Console, LINE, carry_as_host};
+
+use super::kernel::UmlImage;
+use super::memory::memory_folder;
+use crate::adapters::served_adapter;
+use crate::connection::{Connection, ConnectionError};
+use crate::guest::{BOOT_LIMIT, pin};
+use crate::guest_disk::GuestDisk;
+use crate::process::{AgentProcess, MachineError};
+use crate::storage_daemon::StorageDaemon;
+
+/// How long a guest may take to power off.
+const POWER_OFF_LIMIT: Duration = Duration::from_secs(10);
+/// What the kernel of a guest needs for itself beside the guest's memory, in bytes.
+const OVERHEAD: u64 = 16 << 20;
+/// The kind of a virtio block device (VIRTIO 1.2, section 5).
+const VIRTIO_BLOCK: u32 = 2;
+
+/// What a guest sees a disk through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UmlDiskKind {
+    /// User Mode Linux's own block device: a thread of the guest's process reads and writes the file.
+    Ubd {
+        /// Whether each write is on the disk before it is answered.
+        synchronous: bool,
+    },
+    /// A virtio block device, whose file qemu-storage-daemon reads and writes without the host's page cache, over vhost-user.
+    VirtioBlk,
+}
+
+impl UmlDiskKind {
+    /// All, as they are called.
+    pub const ALL: [(&str, Self); 3] = [
+        ("virtio-blk", Self::VirtioBlk),
+        ("ubd", Self::Ubd { synchronous: false }),
+        ("ubd-sync", Self::Ubd { synchronous: true }),
+    ];
+
+    /// What it is called.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Self::ALL.into_iter().find(|(_, kind)| *kind == self).map_or("virtio-blk", |(name, _)| name)
+    }
+
+    /// The one of this name.
+    #[must_use]
+    pub fn find(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|(own, _)| *own == name).map(|(_, kind)| kind)
+    }
+
+    /// The modules that a guest needs for it.
+    #[must_use]
+    pub fn modules(self) -> &'static [&'static str] {
+        match self {
+            Self::VirtioBlk => &["virtio_blk"],
+            Self::Ubd { .. } => &[],
+        }
+    }
+
+    /// How the guest's kernel names its disks.
+    #[must_use]
+    pub fn disk_prefix(self) -> &'static str {
+        match self {
+            Self::VirtioBlk => "vd",
+            Self::Ubd { .. } => "ubd",
+        }
+    }
+
+    /// Whether the host's page cache lies between the guest and the file.
+    #[must_use]
+    pub fn is_cached(self) -> bool {
+        matches!(self, Self::Ubd { .. })
+    }
+}
+
+/// A disk of a guest.
+#[derive(Debug, Clone)]
+pub struct UmlDisk {
+    /// What it is seen through.
+    pub kind: UmlDiskKind,
+    /// The file or block device of this host.
+    pub path: PathBuf,
+}
+
+/// What a guest is made of.
+#[derive(Debug, Clone)]
+pub struct UmlConfig {
+    /// Memory, in bytes.
+    pub memory_bytes: u64,
+    /// Its disks.
+    pub disks: Vec<UmlDisk>,
+    /// How long it may take to boot.
+    pub boot_limit: Duration,
+    /// The processor of this host that it is held to. On two each crossing into its kernel would cost several times more.
+    pub processor: usize,
+}
+
+impl UmlConfig {
+    /// A guest of 256 MiB without a disk.
+    #[must_use]
+    pub fn new(processor: usize) -> Self {
+        Self { memory_bytes: 256 << 20, disks: Vec::new(), boot_limit: BOOT_LIMIT, processor }
+    }
+}
+
+/// A running guest. Dropping it kills it; nothing of it is left behind.
+#[derive(Debug)]
+pub struct UmlGuest {
+    process: AgentProcess,
+    servers: Vec<StorageDaemon>,
+    connection: Connection,
+    greeting: Greeting,
+    command_line: Vec<String>,
+    boot: Duration,
+    // The kernel keeps its console's socket there.
+    _folder: TempDir,
+}
+
+impl UmlGuest {
+    /// Starts the kernel and waits for the agent's greeting.
+    ///
+    /// # Errors
+    /// The kernel does not start or panics, there is no room for its memory, or it says nothing within its limit.
+    pub fn boot(image: &UmlImage, config: &UmlConfig) -> Result<Self, MachineError> {
+        let program = image.kernel.program.clone();
+        let failed = |source| MachineError::Start { program: program.clone(), source };
+        let unfit = |why: String| MachineError::Unreachable { why, console: Vec::new() };
+        let memory = memory_folder(config.memory_bytes + OVERHEAD).map_err(unfit)?;
+        let folder = tempfile::Builder::new().prefix("virtbench-uml-").tempdir().map_err(failed)?;
+        let started = Instant::now();
+        let (mut connection, plain) = Connection::pair().map_err(failed)?;
+        let (line, guest_line) = UnixStream::pair().map_err(failed)?;
+        carry_as_host(UnixStream::from(plain), line).map_err(failed)?;
+        let guest_line = OwnedFd::from(guest_line);
+        let (initramfs, initramfs_path) = image.initramfs.lend().map_err(failed)?;
+        let servers = start_servers(&config.disks, folder.path())?;
+        let arguments =
+            arguments(config, folder.path(), &initramfs_path, guest_line.as_raw_fd()).map_err(unfit)?;
+        let mut command = Command::new(&program);
+        command.args(&arguments).env("TMPDIR", &memory).env("HOME", folder.path());
+        let mut process = AgentProcess::spawn(command, vec![guest_line, initramfs], "User Mode Linux")?;
+        tracing::info!(
+            process = process.id(),
+            memory_bytes = config.memory_bytes,
+            processor = config.processor,
+            "User Mode Linux started"
+        );
+        pin(process.id(), &[config.processor]).map_err(failed)?;
+        let greeting = connection.greet(config.boot_limit).map_err(|error| process.explain(error))?;
+        let boot = started.elapsed();
+        tracing::info!(boot_ms = boot.as_millis(), kernel = greeting.kernel, "the guest's agent answers");
+        let command_line = std::iter::once(program.to_string_lossy().into_owned()).chain(arguments).collect();
+        Ok(Self { process, servers, connection, greeting, command_line, boot, _folder: folder })
+    }
+
+    /// The conversation with its agent.
+    pub fn connection(&mut self) -> &mut Connection {
+        &mut self.connection
+    }
+
+    /// What its agent said of it.
+    #[must_use]
+    pub fn greeting(&self) -> &Greeting {
+        &self.greeting
+    }
+
+    /// The kernel's command line. Its `/proc/self/fd` paths and descriptors mean something to that process only.
+    #[must_use]
+    pub fn command_line(&self) -> &[String] {
+        &self.command_line
+    }
+
+    /// From the kernel's start to the agent's greeting.
+    #[must_use]
+    pub fn boot_time(&self) -> Duration {
+        self.boot
+    }
+
+    /// The processes that make it up: one of this host for each address space of the guest.
+    #[must_use]
+    pub fn process_ids(&self) -> Vec<u32> {
+        let main = self.process.id();
+        let mut parents: Vec<(u32, u32)> = Vec::new();
+        for process in all_processes().into_iter().flatten().flatten() {
+            if let Ok(stat) = process.stat()
+                && let (Ok(own), Ok(parent)) = (u32::try_from(stat.pid), u32::try_from(stat.ppid))
+            {
+                parents.push((own, parent));
+            }
+        }
+        let mut found = vec![main];
+        let mut next = 0;
+        while let Some(parent) = found.get(next).copied() {
+            found.extend(parents.iter().filter(|(_, of)| *of == parent).map(|(own, _)| *own));
+            next += 1;
+        }
+        found
+    }
+
+    /// Process ids of the servers of its disks.
+    #[must_use]
+    pub fn server_ids(&self) -> Vec<u32> {
+        self.servers.iter().map(StorageDaemon::id).collect()
+    }
+
+    /// What it printed last.
+    #[must_use]
+    pub fn console(&self) -> &Console {
+        self.process.console()
+    }
+
+    /// Whether its kernel and the servers of its disks still run; if not, why.
+    ///
+    /// # Errors
+    /// One has ended.
+    pub fn check(&mut self) -> Result<(), MachineError> {
+        self.servers.iter_mut().try_for_each(StorageDaemon::check)?;
+        self.process.check()
+    }
+
+    /// Says what a broken conversation means, by what became of the kernel and stands on the console.
+    pub fn explain(&mut self, error: ConnectionError) -> MachineError {
+        let dead = self.servers.iter_mut().find_map(|server| server.check().err());
+        dead.unwrap_or_else(|| self.process.explain(error))
+    }
+
+    /// Has the guest power off; one that does not is killed: a kernel that hangs does not end by SIGTERM.
+    pub fn shut_down(mut self) {
+        let told = self.connection.shut_down().is_ok();
+        tracing::info!(process = self.process.id(), told, "the guest powers off");
+        self.process.end_within(if told { POWER_OFF_LIMIT } else { Duration::ZERO });
+    }
+}
+
+/// Starts the servers of the disks that have one, each at a socket in `folder`.
+fn start_servers(disks: &[UmlDisk], folder: &Path) -> Result<Vec<StorageDaemon>, MachineError> {
+    let served = disks.iter().enumerate().filter(|(_, disk)| disk.kind == UmlDiskKind::VirtioBlk);
+    let start = |(number, disk): (usize, &UmlDisk)| {
+        let disk = GuestDisk { shared: true, ..GuestDisk::new(served_adapter(), disk.path.clone()) };
+        StorageDaemon::start_at(&disk, 1, &socket(folder, number))
+    };
+    served.map(start).collect()
+}
+
+fn socket(folder: &Path, number: usize) -> PathBuf {
+    folder.join(format!("disk{number}"))
+}
+
+/// The kernel's arguments.
+///
+/// # Errors
+/// A path that the kernel cannot be given, in words.
+fn arguments(config: &UmlConfig, folder: &Path, initramfs: &Path, line: i32) -> Result<Vec<String>, String> {
+    let mut arguments = vec![
+        format!("mem={}M", config.memory_bytes.div_ceil(1 << 20)),
+        format!("uml_dir={}", folder.display()),
+        "umid=guest".to_owned(),
+        format!("initrd={}", initramfs.display()),
+        // The console goes to the process's output; nobody types.
+        "con=null".to_owned(),
+        "con0=null,fd:1".to_owned(),
+        "console=tty0".to_owned(),
+        "panic=-1".to_owned(),
+        "ssl=null".to_owned(),
+        format!("ssl0=fd:{line}"),
+        format!("{LINE}=ttyS0"),
+    ];
+    for (number, disk) in config.disks.iter().enumerate() {
+        let socket = socket(folder, number);
+        let path = if disk.kind == UmlDiskKind::VirtioBlk { &socket } else { &disk.path }.to_string_lossy();
+        if path.contains([',', ':']) {
+            return Err(format!(
+                "{path}: User Mode Linux takes no path with a comma or a colon: rename the folder"
+            ));
+        }
+        arguments.push(match disk.kind {
+            // Shared: the run keeps others from the file, and the kernel would keep the native side from it.
+            UmlDiskKind::Ubd { synchronous: true } => format!("ubd{number}sc={path}"),
+            UmlDiskKind::Ubd { synchronous: false } => format!("ubd{number}c={path}"),
+            UmlDiskKind::VirtioBlk => format!("virtio_uml.device={path}:{VIRTIO_BLOCK}"),
+        });
+    }
+    Ok(arguments)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn disks_follow_each_other_and_paths_that_would_be_split_are_refused() {
+        let disk = |path: &str, synchronous| UmlDisk {
+            kind: UmlDiskKind::Ubd { synchronous },
+            path: PathBuf::from(path),
+        };
+        let with = |disks| {
+            let config = UmlConfig { disks, ..UmlConfig::new(0) };
+            arguments(&config, Path::new("/run"), Path::new("/i"), 7)
+        };
+        let words = with(vec![disk("/a", false), disk("/b", true)]).unwrap();
+        assert!(words.contains(&"ubd0c=/a".into()) && words.contains(&"ubd1sc=/b".into()), "{words:?}");
+        assert!(with(vec![disk("/a,b", false)]).unwrap_err().contains("comma"));
+    }
+}

@@ -1,0 +1,131 @@
+//! Finds the kernel of User Mode Linux guests, and what they boot.
+
+use std::env;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use thiserror::Error;
+use virtbench_agents::{AgentError, own_agent};
+
+use crate::cache::cache_directory;
+use crate::initramfs;
+use crate::kernel::GuestKernel;
+use crate::memory_file::MemoryFile;
+use crate::modules::ModuleError;
+use crate::qemu::output;
+
+/// Where the distribution's package has its kernel, under the folder that it was unpacked to.
+const PACKAGED: &str = "usr/bin/linux.uml";
+
+/// Why there is no guest of User Mode Linux.
+#[derive(Debug, Error)]
+pub enum UmlError {
+    /// No kernel was found.
+    #[error("no User Mode Linux kernel found (looked at {}): `make uml` fetches one", tried.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", "))]
+    NotFound {
+        /// Where it was looked for.
+        tried: Vec<PathBuf>,
+    },
+    /// The program does not run or is something else.
+    #[error("{} is no User Mode Linux kernel that runs here: {why}", path.display())]
+    Unusable {
+        /// The program.
+        path: PathBuf,
+        /// What happened.
+        why: String,
+    },
+    /// It lacks a driver.
+    #[error(transparent)]
+    Modules(#[from] ModuleError),
+    /// There is no agent to be init.
+    #[error(transparent)]
+    Agent(#[from] AgentError),
+    /// No memory for the initramfs.
+    #[error("the guest's initramfs cannot be kept in memory: {0}; free some memory")]
+    Memory(io::Error),
+}
+
+/// A kernel that runs as a process, with its modules.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UmlKernel {
+    /// The program.
+    pub program: PathBuf,
+    /// Its release, such as `6.1.170`, as it says itself.
+    pub release: String,
+    /// The directory with its modules and `modules.dep`.
+    pub modules: PathBuf,
+}
+
+impl UmlKernel {
+    /// Finds the kernel: `$VIRTBENCH_UML`, else the one that `make uml-kernel` compiled, else the newest of the distribution's
+    /// package that set-up unpacked into the cache, else that of an installed package.
+    ///
+    /// # Errors
+    /// There is none, or the first that is there does not run.
+    pub fn find() -> Result<Self, UmlError> {
+        let named = env::var_os("VIRTBENCH_UML").filter(|value| !value.is_empty()).map(PathBuf::from);
+        let places = match named {
+            Some(named) => vec![named],
+            None => vec![
+                cache_directory().join("uml-kernel").join(PACKAGED),
+                cache_directory().join("uml").join(PACKAGED),
+                Path::new("/").join(PACKAGED),
+            ],
+        };
+        match places.iter().find(|place| place.is_file()) {
+            Some(program) => Self::examine(program),
+            None => Err(UmlError::NotFound { tried: places }),
+        }
+    }
+
+    fn examine(program: &Path) -> Result<Self, UmlError> {
+        let unusable = |why: String| UmlError::Unusable { path: program.to_owned(), why };
+        let said = output(program, &["--version"]).map_err(|error| unusable(error.to_string()))?;
+        let release = said.trim().to_owned();
+        let is_release = |text: &str| {
+            text.starts_with(|letter: char| letter.is_ascii_digit())
+                && text.chars().all(|letter| letter.is_ascii_alphanumeric() || "-._+~".contains(letter))
+        };
+        if !is_release(&release) {
+            return Err(unusable(format!("asked for its version it says {release:?}")));
+        }
+        let root = program.ancestors().nth(3).unwrap_or(Path::new("/"));
+        // The package keeps them apart from those of the host's kernels.
+        let modules = ["usr/lib/uml/modules", "lib/modules"].map(|folder| root.join(folder).join(&release));
+        let missing = format!("its modules are not in {}", modules[0].display());
+        let modules = modules.into_iter().find(|folder| folder.join("modules.dep").is_file());
+        let program = program.to_owned();
+        Ok(Self { program, release, modules: modules.ok_or_else(|| unusable(missing))? })
+    }
+}
+
+/// A kernel with an initramfs that has the agent as init. Cloning shares it.
+#[derive(Debug, Clone)]
+pub struct UmlImage {
+    pub(super) kernel: UmlKernel,
+    pub(super) initramfs: Arc<MemoryFile>,
+}
+
+impl UmlImage {
+    /// The image of guests with these modules.
+    ///
+    /// # Errors
+    /// The kernel lacks one of them, or no agent was built.
+    pub fn new(kernel: &UmlKernel, modules: &[&str]) -> Result<Self, UmlError> {
+        let files = GuestKernel {
+            image: kernel.program.clone(),
+            release: kernel.release.clone(),
+            modules: kernel.modules.clone(),
+        };
+        let archive = initramfs::build(&files, own_agent()?, modules, &[])?;
+        let initramfs = MemoryFile::new("initramfs", &archive).map_err(UmlError::Memory)?;
+        Ok(Self { kernel: kernel.clone(), initramfs: Arc::new(initramfs) })
+    }
+
+    /// The kernel.
+    #[must_use]
+    pub fn kernel(&self) -> &UmlKernel {
+        &self.kernel
+    }
+}

@@ -1,0 +1,15 @@
+//! Guests of User Mode Linux: a Linux kernel as a process of this host. Their user code runs on the processor itself; their system calls,
+//! page faults and interrupts are handled by that process, at a price.
+//!
+//! ```text
+//! UmlKernel::find -> UmlImage (initramfs with the agent) -> UmlGuest::boot -> Uml, an Environment
+//! ```
+
+mod environment;
+mod guest;
+mod kernel;
+mod memory;
+
+pub use environment::Uml;
+pub use guest::{UmlConfig, UmlDisk, UmlDiskKind, UmlGuest};
+pub use kernel::{UmlError, UmlImage, UmlKernel};

@@ -83,6 +83,7 @@ pub fn record(
             operations,
             clones: BTreeMap::new(),
             latency_ns,
+            steady: None,
             vms_at_end: vms,
             running_at_end: vms / 2,
             host,

@@ -7,9 +7,11 @@
 mod arrivals;
 mod chooser;
 mod mix;
+mod throughput;
 mod vms;
 
 pub use arrivals::Arrivals;
 pub use chooser::Chooser;
 pub use mix::{Mix, MixError};
+pub use throughput::{Span, steady_window};
 pub use vms::{Choice, Rules, Settled, VmState, Vms};

@@ -103,7 +103,7 @@ pub use operations::{CloneKind, FailureKind, JobFigure, OperationKind, Phase, Ph
 pub use operations_plan::{OperationsLoad, OperationsPlan};
 pub use operations_study::{
     JobSummary, OperationLine, OperationNumbers, OperationsMeasured, OperationsRecord, OperationsStatus,
-    TenantMeasured,
+    SteadyWindow, TenantMeasured,
 };
 pub use operations_summary::{
     CloneNumbers, DensityNumbers, LatencyNumbers, OperationsStepNumbers, OperationsSummary, TenantNumbers,

@@ -63,6 +63,52 @@ pub struct TenantMeasured {
     pub latency_ns: Option<LatencySummary>,
 }
 
+/// What a piece did in its steady state: without the time in which its first operations were under way, and without the drain after
+/// its end.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SteadyWindow {
+    /// When it begins, in nanoseconds from the beginning of the piece.
+    pub from_ns: u64,
+    /// When it ends, likewise.
+    pub until_ns: u64,
+    /// Operations that were to start within it, and had a VM.
+    pub intended: u64,
+    /// Operations that were due or in flight when it began.
+    pub backlog_at_start: u64,
+    /// And when it ended.
+    pub backlog_at_end: u64,
+    /// Whether operations take longer than half of the piece, so that it has no steady state.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_short: bool,
+    /// Operations that were done, a minute, by kind.
+    pub per_minute: BTreeMap<OperationKind, f64>,
+}
+
+impl SteadyWindow {
+    /// Operations of all kinds that were done, a minute: the score of [Platform 2014].
+    #[must_use]
+    pub fn total_per_minute(&self) -> f64 {
+        self.per_minute.values().fold(0.0, |sum, one| sum + one)
+    }
+
+    /// Operations of this kind, by its name, that were done a minute.
+    #[must_use]
+    pub fn rate_of(&self, name: &str) -> Option<f64> {
+        self.per_minute.iter().find(|(kind, _)| kind.name() == name).map(|(_, rate)| *rate)
+    }
+
+    /// Whether the backlog stayed as it was, by Little's law: not where it grew by more than a twentieth of what was to start, and
+    /// by more than chance. Nothing where the piece is too short to tell.
+    #[must_use]
+    pub fn kept_up(&self) -> Option<bool> {
+        let growth = self.backlog_at_end.saturating_sub(self.backlog_at_start) as f64;
+        // The number in flight under random arrivals varies by its root.
+        let chance = 2.0 * (2.0 * self.backlog_at_start as f64 + 1.0).sqrt();
+        (!self.is_short).then_some(growth <= (0.05 * self.intended as f64).max(chance))
+    }
+}
+
 /// What was seen in a piece.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -80,6 +126,9 @@ pub struct OperationsMeasured {
     pub clones: BTreeMap<CloneKind, OperationNumbers>,
     /// From the intended start until the effect was seen, in nanoseconds, of all that were done.
     pub latency_ns: Option<LatencySummary>,
+    /// What it did in its steady state; nothing at a fixed pace, and in what earlier versions measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steady: Option<SteadyWindow>,
     /// VMs at its end.
     pub vms_at_end: u32,
     /// Of which ran.
@@ -107,6 +156,18 @@ impl OperationsMeasured {
         self.operations.values().flat_map(|one| one.failed.values()).sum()
     }
 
+    /// Operations that were to start and never reached the platform: no VM was in a state for them, or nobody answered.
+    #[must_use]
+    pub fn not_reached(&self) -> u64 {
+        self.not_issued + self.unreachable()
+    }
+
+    /// Operations for which the platform could not be reached.
+    #[must_use]
+    pub fn unreachable(&self) -> u64 {
+        self.operations.values().filter_map(|one| one.failed.get(&FailureKind::Unreachable)).sum()
+    }
+
     /// Takes the histograms of its operations out, for the file of a run folder that has them.
     pub(crate) fn take_histograms(&mut self, tag: &str, started_unix_ns: u64) -> Vec<TakenHistogram> {
         let length_ns = self.elapsed_ns;
@@ -120,9 +181,12 @@ impl OperationsMeasured {
         taken.collect()
     }
 
-    /// Done a minute.
+    /// Done a minute, in the steady state where that is known.
     #[must_use]
     pub fn per_minute(&self) -> f64 {
+        if let Some(steady) = &self.steady {
+            return steady.total_per_minute();
+        }
         self.done() as f64 * 60e9 / self.elapsed_ns.max(1) as f64
     }
 }
@@ -134,6 +198,13 @@ impl OperationsMeasured {
 pub enum OperationsStatus {
     /// It was measured.
     Measured(Box<OperationsMeasured>),
+    /// So many of its operations never reached the platform that it is no result.
+    Incomplete {
+        /// What the user is told.
+        why: String,
+        /// What was measured nevertheless.
+        partly: Box<OperationsMeasured>,
+    },
     /// It failed.
     Failed {
         /// What the user is told.
@@ -166,7 +237,16 @@ impl OperationsRecord {
     pub fn measured(&self) -> Option<&OperationsMeasured> {
         match &self.status {
             OperationsStatus::Measured(measured) => Some(measured),
-            OperationsStatus::Failed { .. } => None,
+            OperationsStatus::Incomplete { .. } | OperationsStatus::Failed { .. } => None,
+        }
+    }
+
+    /// Why it is no result although it was measured, and what was.
+    #[must_use]
+    pub fn incomplete(&self) -> Option<(&str, &OperationsMeasured)> {
+        match &self.status {
+            OperationsStatus::Incomplete { why, partly } => Some((why, partly)),
+            OperationsStatus::Measured(_) | OperationsStatus::Failed { .. } => None,
         }
     }
 }
@@ -178,8 +258,12 @@ impl Record for OperationsRecord {
 
     fn take_histograms(&mut self) -> Vec<TakenHistogram> {
         let (tag, started_unix_ns) = (format!("{}-vms/{}", self.vms, self.piece), self.started_unix_ns);
-        let OperationsStatus::Measured(measured) = &mut self.status else { return Vec::new() };
-        measured.take_histograms(&tag, started_unix_ns)
+        match &mut self.status {
+            OperationsStatus::Measured(measured) | OperationsStatus::Incomplete { partly: measured, .. } => {
+                measured.take_histograms(&tag, started_unix_ns)
+            }
+            OperationsStatus::Failed { .. } => Vec::new(),
+        }
     }
 }
 
@@ -208,6 +292,11 @@ pub struct OperationLine {
     /// What the platform told of it as a job of its own.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub job: BTreeMap<JobFigure, u64>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]

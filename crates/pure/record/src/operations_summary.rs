@@ -15,10 +15,19 @@ pub struct LatencyNumbers {
     pub done: u64,
     /// Those that did not.
     pub failed: BTreeMap<FailureKind, u64>,
+    /// Done a minute in the steady state.
+    #[serde(default)]
+    pub throughput_per_minute: Option<Estimated>,
+    /// Mean, in nanoseconds.
+    #[serde(default)]
+    pub mean_ns: Option<Estimated>,
     /// Median, in nanoseconds.
     pub p50_ns: Option<Estimated>,
     /// 90th percentile, in nanoseconds.
     pub p90_ns: Option<Estimated>,
+    /// 95th percentile, in nanoseconds.
+    #[serde(default)]
+    pub p95_ns: Option<Estimated>,
     /// 99th percentile, in nanoseconds.
     pub p99_ns: Option<Estimated>,
     /// Mean time in each phase, in nanoseconds.
@@ -57,6 +66,18 @@ pub struct OperationsStepNumbers {
     pub per_minute: Option<f64>,
     /// Operations a minute that were done.
     pub achieved_per_minute: Option<Estimated>,
+    /// The same, under the name that [Platform 2014] gives the throughput of all operations.
+    #[serde(default)]
+    pub score_per_minute: Option<Estimated>,
+    /// Whether the platform kept up; nothing where the pieces do not tell.
+    #[serde(default)]
+    pub kept_up: Option<bool>,
+    /// Mean latency of all operations, in nanoseconds.
+    #[serde(default)]
+    pub mean_ns: Option<Estimated>,
+    /// 95th percentile of all operations, in nanoseconds.
+    #[serde(default)]
+    pub p95_ns: Option<Estimated>,
     /// Operations that were to start.
     pub intended: u64,
     /// Of which could not, since no VM was in a state for them.

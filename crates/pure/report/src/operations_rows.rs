@@ -1,12 +1,13 @@
 //! Pieces of a run of management operations as CSV: a row for each operation of each piece.
 
 use csv::Writer;
-use virtbench_record::{JobFigure, OperationsRecord, Phase};
+use virtbench_record::{JobFigure, OperationsMeasured, OperationsRecord, Phase};
 use virtbench_units::rounded;
 
 use crate::rows::{CsvError, figure, text};
 
-/// One row for each operation of each piece, in their order, then one for each way to clone where there were several; what was not measured has no row.
+/// One row for each operation of each piece, in their order, then one for each way to clone where there were several, then one for all
+/// operations, whose done_per_minute is the score; what was not measured has no row.
 pub(crate) fn operations_csv(records: &[OperationsRecord]) -> Result<String, CsvError> {
     let mut writer = Writer::from_writer(Vec::new());
     let columns = [
@@ -25,7 +26,14 @@ pub(crate) fn operations_csv(records: &[OperationsRecord]) -> Result<String, Csv
     ];
     let phases = Phase::ALL.map(|phase| format!("{}_mean_ns", phase.name()));
     let jobs = JobFigure::ALL.map(|figure| format!("job_{}_mean", figure.name()));
-    writer.write_record(columns.into_iter().map(str::to_owned).chain(phases).chain(jobs))?;
+    writer.write_record(
+        columns
+            .into_iter()
+            .map(str::to_owned)
+            .chain(phases)
+            .chain(jobs)
+            .chain(["p95_ns", "done_per_minute"].map(str::to_owned)),
+    )?;
     for record in records {
         let Some(measured) = record.measured() else { continue };
         let operations = measured.operations.iter().map(|(kind, one)| (kind.name().to_owned(), one));
@@ -36,7 +44,7 @@ pub(crate) fn operations_csv(records: &[OperationsRecord]) -> Result<String, Csv
                 record.piece.to_string(),
                 record.per_minute.map_or_else(String::new, |rate| rounded(rate).to_string()),
                 record.started_unix_ns.to_string(),
-                name,
+                name.clone(),
                 one.done.to_string(),
                 one.failed.values().sum::<u64>().to_string(),
                 one.retries.to_string(),
@@ -50,8 +58,34 @@ pub(crate) fn operations_csv(records: &[OperationsRecord]) -> Result<String, Csv
             });
             let jobs = JobFigure::ALL
                 .map(|figure| one.job.get(&figure).map_or_else(String::new, |told| self::figure(told.mean)));
-            writer.write_record(own.into_iter().chain(latency).chain(phases).chain(jobs))?;
+            let p95 = one.latency_ns.map_or_else(String::new, |latency| figure(latency.p95 as f64));
+            let rate = measured.steady.as_ref().and_then(|steady| steady.rate_of(&name));
+            let last = [p95, rate.map_or_else(String::new, figure)];
+            writer.write_record(own.into_iter().chain(latency).chain(phases).chain(jobs).chain(last))?;
         }
+        writer.write_record(all(record, measured))?;
     }
     text(writer)
+}
+
+/// The row of all operations of a piece; columns of single operations stay empty.
+fn all(record: &OperationsRecord, measured: &OperationsMeasured) -> Vec<String> {
+    let mut row = vec![
+        record.vms.to_string(),
+        record.piece.to_string(),
+        record.per_minute.map_or_else(String::new, |rate| rounded(rate).to_string()),
+        record.started_unix_ns.to_string(),
+        "all".to_owned(),
+        measured.done().to_string(),
+        measured.failed().to_string(),
+        measured.operations.values().map(|one| one.retries).sum::<u64>().to_string(),
+    ];
+    let latency = measured.latency_ns.as_ref();
+    row.extend(latency.map_or_else(Default::default, |latency| {
+        [latency.p50 as f64, latency.p90 as f64, latency.p99 as f64, latency.mean].map(figure)
+    }));
+    row.extend(vec![String::new(); Phase::ALL.len() + JobFigure::ALL.len()]);
+    row.push(latency.map_or_else(String::new, |latency| figure(latency.p95 as f64)));
+    row.push(figure(measured.per_minute()));
+    row
 }

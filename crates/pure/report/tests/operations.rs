@@ -70,8 +70,10 @@ fn pieces_of_operations_are_rows() {
     let csv = documents(&facts(), &Records::Operations(operations::records()), &BTreeMap::new()).unwrap().csv;
     let mut reader = csv::Reader::from_reader(csv.as_bytes());
     let rows: Vec<BTreeMap<String, String>> = reader.deserialize().map(|row| row.unwrap()).collect();
-    assert_eq!(rows.len(), 16, "two operations in each of eight pieces");
+    assert_eq!(rows.len(), 24, "two operations and all together in each of eight pieces");
     assert_eq!((rows[0]["operation"].as_str(), rows[0]["done"].as_str()), ("power_on", "50"));
+    assert_eq!((rows[2]["operation"].as_str(), rows[2]["done"].as_str()), ("all", "100"));
+    assert!(rows[2]["done_per_minute"].parse::<f64>().unwrap() > 99.0 && !rows[0]["p95_ns"].is_empty());
     assert!(rows[0]["seen_mean_ns"].parse::<f64>().unwrap() > 4.9e7 && rows[0]["queued_mean_ns"].is_empty());
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use virtbench_operations::{Choice, Chooser, Mix, Rules, Settled, Vms};
+use virtbench_operations::{Choice, Chooser, Mix, Rules, Settled, VmState, Vms};
 use virtbench_platforms::{Action, Failure, Performed, Platform};
 use virtbench_record::{FailureKind, OperationKind, OperationsPlan};
 
@@ -17,6 +17,16 @@ const MADE_AT_ONCE: usize = 4;
 const MADE_WITHIN: Duration = Duration::from_secs(120);
 /// How long it may take to say how a VM is.
 const ANSWER_LIMIT: Duration = Duration::from_secs(15);
+
+/// How long a platform may be away before its VMs are given up.
+const OUTAGE_LIMIT: Duration = Duration::from_secs(60);
+/// How soon it is asked again: at first, and at most.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
+
+/// Whether nobody answered.
+fn is_outage(failure: &Failure) -> bool {
+    matches!(failure.kind, FailureKind::Unreachable | FailureKind::TimedOut)
+}
 
 struct State {
     vms: Vms,
@@ -142,10 +152,27 @@ impl<'a> Fleet<'a> {
             return Settled::Lost;
         }
         let takes_away = matches!(choice.kind, OperationKind::DeleteSnapshot | OperationKind::DetachDisk);
-        match self.platform.state(vm, Instant::now() + ANSWER_LIMIT) {
+        match self.found_out(vm, failure.kind == FailureKind::Unreachable) {
             Ok(Some(_)) if takes_away && failure.kind == FailureKind::Vanished => Settled::Done,
             Ok(Some(state)) => Settled::NotDone(state),
             Ok(None) | Err(_) => Settled::Lost,
+        }
+    }
+
+    /// How a VM is. After an outage it is asked again and again, ever less often, until the platform is back: what an operation came to
+    /// that was cut off is seen only then.
+    fn found_out(&self, vm: &str, after_outage: bool) -> Result<Option<VmState>, Failure> {
+        let until = Instant::now() + OUTAGE_LIMIT;
+        let mut pause = PAUSES.0;
+        loop {
+            match self.platform.state(vm, Instant::now() + ANSWER_LIMIT) {
+                Err(error) if after_outage && is_outage(&error) && Instant::now() + pause < until => {
+                    tracing::debug!(vm, %error, ?pause, "the platform is asked again");
+                    thread::sleep(pause);
+                    pause = (2 * pause).min(PAUSES.1);
+                }
+                answer => return answer,
+            }
         }
     }
 

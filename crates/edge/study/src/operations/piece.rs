@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use virtbench_lab::{CpuSample, LabError};
-use virtbench_operations::{Arrivals, Choice};
+use virtbench_operations::{Arrivals, Choice, Span, steady_window};
 use virtbench_record::{OperationLine, OperationsMeasured, Phase};
 
 use super::fleet::Fleet;
@@ -55,11 +55,19 @@ struct Job {
     counts: bool,
 }
 
+/// Where operations go that are over.
+#[derive(Default)]
+struct Sink {
+    tally: Tally,
+    log: Option<Log>,
+    spans: Vec<Span>,
+}
+
 /// What all threads of a piece share.
 struct Piece<'a> {
     fleet: &'a Fleet<'a>,
     begun: Instant,
-    sink: Mutex<(Tally, Option<Log>)>,
+    sink: Mutex<Sink>,
     stop: &'a AtomicBool,
 }
 
@@ -85,7 +93,14 @@ impl Piece<'_> {
         if let Err(failure) = &performed.result {
             tracing::debug!(kind = job.choice.kind.name(), vm = job.choice.vm, %failure, "an operation failed");
         }
-        let (tally, log) = &mut *self.sink.lock().unwrap_or_else(PoisonError::into_inner);
+        let Sink { tally, log, spans } = &mut *self.sink.lock().unwrap_or_else(PoisonError::into_inner);
+        let intended_ns = nanoseconds(job.intended);
+        spans.push(Span {
+            kind: job.choice.kind,
+            intended_ns,
+            ended_ns: intended_ns.saturating_add(phases.total_ns()),
+            is_done: performed.result.is_ok(),
+        });
         tally.add(&job.choice, &phases, &performed);
         if let Some(log) = log {
             log.add(&line);
@@ -179,7 +194,7 @@ impl Piece<'_> {
     }
 }
 
-/// Applies a load for its time and waits for the last operation.
+/// Applies a load for its time and waits, which costs no throughput, for the last operation.
 ///
 /// # Errors
 /// The log cannot be written, or `stop` was set.
@@ -190,7 +205,8 @@ pub(crate) fn measure_piece(
     stop: &AtomicBool,
 ) -> Result<OperationsMeasured, StudyError> {
     let before = CpuSample::take().map_err(LabError::from)?;
-    let piece = Piece { fleet, begun: Instant::now(), sink: Mutex::new((Tally::default(), log)), stop };
+    let piece =
+        Piece { fleet, begun: Instant::now(), sink: Mutex::new(Sink { log, ..Sink::default() }), stop };
     let (intended, not_issued) = match load.starts {
         Starts::Closed => (piece.closed(load), 0),
         Starts::Open { per_minute } => {
@@ -210,13 +226,15 @@ pub(crate) fn measure_piece(
     };
     let elapsed_ns = nanoseconds(piece.begun.elapsed().saturating_sub(uncounted));
     let host = before.until(&CpuSample::take().map_err(LabError::from)?);
-    let (tally, log) = piece.sink.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let Sink { tally, log, spans } = piece.sink.into_inner().unwrap_or_else(PoisonError::into_inner);
     if let Some(log) = log {
         log.end()?;
     }
     if stop.load(Ordering::Relaxed) {
         return Err(StudyError::Stopped);
     }
+    let is_closed = matches!(load.starts, Starts::Closed);
+    let steady = (!load.is_paced()).then(|| steady_window(&spans, nanoseconds(load.length), is_closed));
     let Tallied { operations, clones, latency_ns, first_failures } = tally.numbers();
     let (vms, running) = fleet.counts();
     let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
@@ -227,6 +245,7 @@ pub(crate) fn measure_piece(
         operations,
         clones,
         latency_ns,
+        steady,
         vms_at_end: count(vms),
         running_at_end: count(running),
         host,

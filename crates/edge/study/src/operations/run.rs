@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 
 use virtbench_model::Probe;
 use virtbench_model::operations::search_rate;
-use virtbench_platforms::Platform;
+use virtbench_platforms::{Failure, Platform};
 use virtbench_record::{
-    FORMAT, OperationsLoad, OperationsMeasured, OperationsPlan, OperationsRecord, OperationsStatus, Plan,
+    FORMAT, FailureKind, OperationsLoad, OperationsMeasured, OperationsPlan, OperationsRecord,
+    OperationsStatus, Plan,
 };
 
 use super::fleet::Fleet;
@@ -26,6 +27,13 @@ use crate::study_error::StudyError;
 
 /// How long removing the VMs of a run may take.
 pub(crate) const REMOVE_LIMIT: Duration = Duration::from_secs(900);
+
+/// How long the platform may take to say whether it is there again.
+const ANSWER_LIMIT: Duration = Duration::from_secs(30);
+/// The largest share of operations that may miss the platform in a piece.
+const MOST_MISSING: f64 = 0.1;
+/// How often a piece may be no result.
+const MOST_TRIES: usize = 2;
 
 /// A study of management operations.
 #[derive(Debug, Clone)]
@@ -83,6 +91,28 @@ pub fn run_operations(
         }
     }
     Ok(())
+}
+
+/// After an outage a piece of which more than a tenth of the operations never reached the platform is no result, nor is one of which none
+/// did. Where nobody failed to answer, too few VMs for a rate are a caution, and while the highest rate is searched they say that it is
+/// too high.
+pub(super) fn judged(measured: OperationsMeasured, load: &OperationsLoad) -> OperationsStatus {
+    let (intended, unreachable) = (measured.intended, measured.unreachable());
+    let none = intended > 0 && measured.not_issued >= intended;
+    let missing = match load {
+        OperationsLoad::Open(_) | OperationsLoad::Closed(_) if unreachable > 0 => measured.not_reached(),
+        _ if none => intended,
+        _ => unreachable,
+    };
+    if missing as f64 <= MOST_MISSING * intended as f64 {
+        return OperationsStatus::Measured(Box::new(measured));
+    }
+    let why = format!(
+        "{missing} of {intended} operations never reached the platform ({unreachable} found nobody who answered, {} no VM in a state for \
+         them), and more than a tenth is no result",
+        missing - unreachable
+    );
+    OperationsStatus::Incomplete { why, partly: Box::new(measured) }
 }
 
 struct Sitting<'a> {
@@ -166,6 +196,21 @@ impl Sitting<'_> {
         Ok(OperationsMeasured { tenants: done?, ..measured })
     }
 
+    /// Ends the run where the platform does not come back, or where the same piece is no result twice: a search would go on for ever.
+    fn after_incomplete(&self, vms: u32, piece: u32, progress: &mut Progress<'_>) -> Result<(), StudyError> {
+        let same = |record: &&OperationsRecord| (record.vms, record.piece) == (vms, piece);
+        let (why, _) =
+            self.folder.records().iter().rev().find(same).and_then(OperationsRecord::incomplete).unzip();
+        let why = why.unwrap_or_default();
+        progress.remark(&format!("Piece {} is no result: {why}", piece + 1));
+        self.platform.list(Instant::now() + ANSWER_LIMIT)?;
+        if self.folder.records().iter().filter(same).count() < MOST_TRIES {
+            return Ok(());
+        }
+        let message = format!("piece {} is no result {MOST_TRIES} times: {why}", piece + 1);
+        Err(Failure::new(FailureKind::Unreachable, message).into())
+    }
+
     fn measure(
         &mut self,
         fleet: &Fleet<'_>,
@@ -183,9 +228,13 @@ impl Sitting<'_> {
         let load = self.load((piece, per_minute), self.plan.piece_ns);
         let started_unix_ns = unix_ns();
         let measured = self.with_tenants(fleet, &load, log, progress.stop)?;
-        let status = OperationsStatus::Measured(Box::new(measured));
+        let status = judged(measured, &self.plan.load);
+        let is_incomplete = matches!(status, OperationsStatus::Incomplete { .. });
         let record = OperationsRecord { format: FORMAT, vms, piece, per_minute, started_unix_ns, status };
         self.folder.add(record)?;
+        if is_incomplete {
+            self.after_incomplete(vms, piece, progress)?;
+        }
         let done = self.folder.records().len() as u64;
         progress.observer.event(Event::Done { done: done.min(self.total), total: self.total });
         let host = self.folder.records().last().and_then(OperationsRecord::measured);

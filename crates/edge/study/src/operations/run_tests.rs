@@ -8,10 +8,11 @@ use virtbench_model::operations::analyse_operations;
 use virtbench_operations::Mix;
 use virtbench_platforms::{Action, Failure, Performed, Platform, Stopwatch, VmState};
 use virtbench_record::{
-    FailureKind, OperationKind, OperationLine, OperationsLoad, OperationsPlan, OperationsRecord, Phase, Plan,
-    PlatformFacts,
+    FailureKind, OperationKind, OperationLine, OperationsLoad, OperationsPlan, OperationsRecord,
+    OperationsStatus, Phase, Plan, PlatformFacts,
 };
 
+use super::run::judged;
 use super::*;
 use crate::applications::Progress;
 use crate::folder::RunFolder;
@@ -36,11 +37,21 @@ struct Fake {
     in_flight: AtomicU32,
     most_in_flight: AtomicU32,
     illegal: AtomicU32,
+    /// From the operation of this number on, nobody answers so many calls.
+    away: Option<(u32, AtomicU32)>,
     /// Operations take so long, in nanoseconds that nobody waits for, by the number of VMs.
     takes_ns: Option<fn(usize) -> u64>,
 }
 
 impl Fake {
+    /// Whether nobody answers this call.
+    fn is_away(&self) -> Result<(), Failure> {
+        let Some((from, left)) = &self.away else { return Ok(()) };
+        let lost = self.operations.load(Ordering::Relaxed) > *from
+            && left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok();
+        if lost { Err(Failure::new(FailureKind::Unreachable, "nobody answers")) } else { Ok(()) }
+    }
+
     fn act(&self, vm: &str, action: &Action) -> Result<(), Failure> {
         let kind = action.kind();
         if let Some((_, how)) = self.fails.filter(|(fails, _)| *fails == kind) {
@@ -103,7 +114,7 @@ impl Platform for Fake {
         }
         let mut watch = Stopwatch::start();
         watch.lap(Phase::Client);
-        let result = self.act(vm, action);
+        let result = self.is_away().and_then(|()| self.act(vm, action));
         watch.lap(Phase::Running);
         let mut phases = watch.phases();
         if let Some(takes_ns) = self.takes_ns {
@@ -114,6 +125,7 @@ impl Platform for Fake {
     }
 
     fn state(&self, vm: &str, _: Instant) -> Result<Option<VmState>, Failure> {
+        self.is_away()?;
         Ok(self.vms.lock().unwrap().get(vm).copied())
     }
 
@@ -278,4 +290,45 @@ fn a_sweep_over_vms_finds_where_latency_bends() {
         assert!((found.factor - 16.0).abs() < 0.5, "{found:?}");
         assert!(found.bend.is_some_and(|vms| (vms - 20.0).abs() < 1e-6), "{found:?}");
     }
+}
+
+#[test]
+fn a_short_outage_is_a_piece_without_a_result_and_no_vm_is_given_up() {
+    let temp = tempfile::tempdir().unwrap();
+    let mut folder = folder(&temp, plan(OperationsLoad::Open(vec![30_000.0])));
+    let fake = Fake { away: Some((30, AtomicU32::new(24))), ..Fake::default() };
+    run(&mut folder, &fake, &AtomicBool::new(false)).unwrap();
+    let records = folder.records();
+    assert_eq!(records.len(), 3);
+    let incomplete: Vec<_> = records.iter().filter_map(OperationsRecord::incomplete).collect();
+    assert!(
+        incomplete.iter().any(|(why, partly)| why.contains("nobody who answered") && partly.intended > 0)
+    );
+    let last = records[2].measured().expect("the platform is back");
+    assert!(last.done() > 0 && last.vms_at_end >= 4, "{last:?}");
+    assert_eq!(fake.illegal.load(Ordering::Relaxed), 0, "what happened meanwhile is known");
+    let piece = &analyse_operations(&plan(OperationsLoad::Open(vec![30_000.0])), records);
+    assert_eq!(piece.incomplete.len(), incomplete.len());
+}
+
+#[test]
+fn a_piece_that_missed_its_platform_is_no_result() {
+    let measured = |intended, not_issued, unreachable| {
+        let record = synthetic::record(4, 0, Some(60.0), BTreeMap::new());
+        let OperationsStatus::Measured(mut measured) = record.status else { panic!() };
+        (measured.intended, measured.not_issued) = (intended, not_issued);
+        let mut numbers = synthetic::numbers(1, 1_000_000, 0);
+        numbers.failed = BTreeMap::from([(FailureKind::Unreachable, unreachable)]);
+        measured.operations = BTreeMap::from([(OperationKind::PowerOn, numbers)]);
+        *measured
+    };
+    let is_result =
+        |load: &OperationsLoad, measured| matches!(judged(measured, load), OperationsStatus::Measured(_));
+    let open = OperationsLoad::Open(vec![60.0]);
+    let max = OperationsLoad::Max { limit_ns: 1 };
+    assert!(is_result(&open, measured(100, 5, 5)) && !is_result(&open, measured(100, 6, 5)));
+    assert!(is_result(&open, measured(100, 60, 0)), "too few VMs are a caution");
+    assert!(!is_result(&open, measured(100, 100, 0)) && !is_result(&max, measured(100, 100, 0)));
+    // A rate that is too high for the VMs says so; one that nobody answers says nothing.
+    assert!(is_result(&max, measured(100, 60, 5)) && !is_result(&max, measured(100, 0, 11)));
 }

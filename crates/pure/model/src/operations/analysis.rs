@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use virtbench_record::{
     CloneKind, FailureKind, OperationKind, OperationNumbers, OperationsMeasured, OperationsPlan,
-    OperationsRecord,
+    OperationsRecord, SteadyWindow,
 };
+use virtbench_units::LatencySummary;
 
 use super::clones::{CloneAnalysis, analyse_clones};
 use super::growth::{Growth, growth};
@@ -24,8 +25,14 @@ pub struct StepAnalysis {
     pub per_minute: Option<f64>,
     /// Pieces.
     pub pieces: usize,
-    /// Operations a minute that were done.
+    /// Operations a minute that were done, in the steady state: the score of [Platform 2014].
     pub achieved: Option<Estimate>,
+    /// Whether the platform kept up; nothing where the pieces do not tell, as those that are too short and those of earlier versions.
+    pub kept_up: Option<bool>,
+    /// Whether operations take longer than half of a piece, so that it has no steady state.
+    pub is_short: bool,
+    /// The mean and the 95th percentile of all operations' latency, in nanoseconds: each piece is a sample.
+    pub latency_ns: [Option<Estimate>; 2],
     /// Operations that were to start.
     pub intended: u64,
     /// Those a minute of the pieces' length: where arrivals are random and pieces short, not the rate that was asked for.
@@ -67,6 +74,8 @@ pub struct OperationsAnalysis {
     pub tenants: Vec<TenantsAnalysis>,
     /// The highest rate that was sustained at the most VMs, in operations a minute, where that was searched.
     pub sustained_per_minute: Option<f64>,
+    /// Why pieces are no result, in their order.
+    pub incomplete: Vec<String>,
 }
 
 /// What the records of a study come to.
@@ -87,8 +96,15 @@ pub fn analyse_operations(plan: &OperationsPlan, records: &[OperationsRecord]) -
         sustained_per_minute: search
             .map(|(search, _)| search.result().rate * 60.0)
             .filter(|rate| *rate > 0.0),
+        incomplete: records.iter().filter_map(incomplete).collect(),
         steps,
     }
+}
+
+/// Which piece is no result, and why.
+fn incomplete(record: &OperationsRecord) -> Option<String> {
+    let (why, _) = record.incomplete()?;
+    Some(format!("piece {} at {} VMs: {why}", record.piece + 1, record.vms))
 }
 
 /// Whether there were to be no operations, for the tenants to be alone.
@@ -112,18 +128,43 @@ fn step(of: (u32, Option<f64>), records: &[OperationsRecord], plan: &OperationsP
         kinds.entry(*kind).or_default().push(numbers);
     }
     let intended: u64 = pieces.iter().map(|piece| piece.intended).sum();
+    let overall = |figure: fn(&LatencySummary) -> f64| {
+        let samples: Vec<f64> = pieces.iter().filter_map(|piece| Some(figure(&piece.latency_ns?))).collect();
+        FigureKind::Positive.estimate(&samples, seed)
+    };
     let length_ns = pieces.len() as f64 * plan.piece_ns as f64;
     StepAnalysis {
         vms: of.0,
         per_minute: of.1,
         pieces: pieces.len(),
         achieved: FigureKind::Positive.estimate(&rates, seed),
+        kept_up: kept_up(&pieces),
+        is_short: steady(&pieces).any(|window| window.is_short),
+        latency_ns: [overall(|one| one.mean), overall(|one| one.p95 as f64)],
         intended,
         arrived_per_minute: if length_ns > 0.0 { intended as f64 * 60e9 / length_ns } else { 0.0 },
         not_issued: pieces.iter().map(|piece| piece.not_issued).sum(),
-        kinds: kinds.into_iter().map(|(kind, numbers)| (kind, one_kind(&numbers, seed))).collect(),
+        kinds: kinds
+            .into_iter()
+            .map(|(kind, numbers)| {
+                let rates: Vec<f64> =
+                    steady(&pieces).filter_map(|one| one.per_minute.get(&kind).copied()).collect();
+                let throughput = FigureKind::Positive.estimate(&rates, seed);
+                (kind, KindAnalysis { throughput, ..one_kind(&numbers, seed) })
+            })
+            .collect(),
         clones: analyse_clones(ways, &numbered, seed),
     }
+}
+
+fn steady<'a>(pieces: &'a [&OperationsMeasured]) -> impl Iterator<Item = &'a SteadyWindow> {
+    pieces.iter().filter_map(|piece| piece.steady.as_ref())
+}
+
+/// Whether the backlog stayed as it was in most pieces.
+fn kept_up(pieces: &[&OperationsMeasured]) -> Option<bool> {
+    let told: Vec<bool> = steady(pieces).filter_map(SteadyWindow::kept_up).collect();
+    (!told.is_empty()).then(|| 2 * told.iter().filter(|kept| **kept).count() >= told.len())
 }
 
 /// Of each operation, at the lowest rate that there was at every number of VMs; each piece is a point.

@@ -17,6 +17,10 @@ pub struct KindAnalysis {
     /// The median, the 90th and the 99th percentile of the latency from the intended start, in nanoseconds: each piece is a
     /// sample.
     pub percentiles_ns: [Option<Estimate>; 3],
+    /// The mean and the 95th percentile, likewise: what [Platform 2014] tells of each operation.
+    pub mean_and_p95_ns: [Option<Estimate>; 2],
+    /// Done a minute in the steady state; nothing in what earlier versions measured.
+    pub throughput: Option<Estimate>,
     /// Mean time in each phase, in nanoseconds.
     pub phases_ns: BTreeMap<Phase, f64>,
     /// What the platform told of them as jobs of its own: means.
@@ -45,9 +49,9 @@ pub(super) fn one_kind(pieces: &[&OperationNumbers], seed: u64) -> KindAnalysis 
     for (failure, count) in pieces.iter().flat_map(|piece| &piece.failed) {
         *failed.entry(*failure).or_default() += count;
     }
-    let estimate = |percentile: fn(&virtbench_units::LatencySummary) -> u64| {
+    let estimate = |percentile: fn(&virtbench_units::LatencySummary) -> f64| {
         let samples: Vec<f64> =
-            pieces.iter().filter_map(|piece| Some(percentile(piece.latency_ns.as_ref()?) as f64)).collect();
+            pieces.iter().filter_map(|piece| Some(percentile(piece.latency_ns.as_ref()?))).collect();
         FigureKind::Positive.estimate(&samples, seed)
     };
     let done: u64 = pieces.iter().map(|piece| piece.done).sum();
@@ -57,9 +61,20 @@ pub(super) fn one_kind(pieces: &[&OperationNumbers], seed: u64) -> KindAnalysis 
             *phases_ns.entry(*phase).or_default() += lengths.mean * piece.done as f64 / done.max(1) as f64;
         }
     }
-    let percentiles_ns = [estimate(|one| one.p50), estimate(|one| one.p90), estimate(|one| one.p99)];
+    let percentiles_ns =
+        [estimate(|one| one.p50 as f64), estimate(|one| one.p90 as f64), estimate(|one| one.p99 as f64)];
+    let mean_and_p95_ns = [estimate(|one| one.mean), estimate(|one| one.p95 as f64)];
     let job_unavailable = pieces.iter().find_map(|piece| piece.job_unavailable.clone());
-    KindAnalysis { done, failed, percentiles_ns, phases_ns, job: jobs(pieces), job_unavailable }
+    KindAnalysis {
+        done,
+        failed,
+        percentiles_ns,
+        mean_and_p95_ns,
+        throughput: None,
+        phases_ns,
+        job: jobs(pieces),
+        job_unavailable,
+    }
 }
 
 /// Means of what was told of jobs.

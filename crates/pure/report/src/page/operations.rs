@@ -46,7 +46,8 @@ fn rates(analysis: &OperationsAnalysis) -> Markup {
         div.scroll tabindex="0" role="region" aria-label="What was asked for, and what was done" {
             table {
                 thead { tr {
-                    th scope="col" { "step" } th.number scope="col" { "pieces" } th.number scope="col" { "done/min" }
+                    th scope="col" { "step" } th.number scope="col" { "pieces" } th.number scope="col" { "score, done/min" }
+                    th.number scope="col" { "mean, ms" } th.number scope="col" { "95th percentile, ms" }
                     th.number scope="col" { "intended" } th.number scope="col" { "done" } th.number scope="col" { "failed" }
                     th.number scope="col" { "no VM for it" }
                 } }
@@ -56,6 +57,9 @@ fn rates(analysis: &OperationsAnalysis) -> Markup {
                             th scope="row" { (step_name(step)) }
                             td.number { (step.pieces) }
                             td.number { (step.achieved.map_or_else(|| "–".into(), |rate| significant(rate.mean))) }
+                            @for figure in &step.latency_ns {
+                                td.number { (milliseconds(figure.map(|estimate| estimate.mean))) }
+                            }
                             td.number { (step.intended) }
                             td.number { (step.done()) }
                             td.number { (step.failed().values().sum::<u64>()) }
@@ -79,9 +83,10 @@ fn latencies(analysis: &OperationsAnalysis) -> Markup {
             table {
                 thead { tr {
                     th scope="col" { "step" } th scope="col" { "operation" } th.number scope="col" { "done" }
+                    th.number scope="col" { "done/min" } th.number scope="col" { "mean, ms" }
                     th.number scope="col" { "median, ms" } th.number scope="col" { "95 % interval" }
-                    th.number scope="col" { "90th percentile, ms" } th.number scope="col" { "99th percentile, ms" }
-                    th.number scope="col" { "until seen, %" }
+                    th.number scope="col" { "90th percentile, ms" } th.number scope="col" { "95th percentile, ms" }
+                    th.number scope="col" { "99th percentile, ms" } th.number scope="col" { "until seen, %" }
                 } }
                 tbody {
                     @for step in &analysis.steps {
@@ -90,13 +95,15 @@ fn latencies(analysis: &OperationsAnalysis) -> Markup {
                                 th scope="row" { (step_name(step)) }
                                 td { (kind_name(*kind)) }
                                 td.number { (one.done) }
+                                td.number { (one.throughput.map_or_else(|| "–".into(), |rate| significant(rate.mean))) }
+                                td.number { (milliseconds(one.mean_and_p95_ns[0].map(|estimate| estimate.mean))) }
                                 td.number { (milliseconds(one.median_ns())) }
                                 td.number {
                                     @if let Some(span) = one.percentiles_ns[0].and_then(|median| median.span()) {
                                         (milliseconds(Some(span.low))) " to " (milliseconds(Some(span.high)))
                                     } @else { "–" }
                                 }
-                                @for percentile in &one.percentiles_ns[1..] {
+                                @for percentile in [&one.percentiles_ns[1], &one.mean_and_p95_ns[1], &one.percentiles_ns[2]] {
                                     td.number { (milliseconds(percentile.map(|estimate| estimate.mean))) }
                                 }
                                 td.number {

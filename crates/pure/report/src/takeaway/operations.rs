@@ -35,6 +35,7 @@ pub(crate) fn of_operations(plan: &OperationsPlan, analysis: &OperationsAnalysis
         cautions
             .push(format!("The platform does not have {}: the mix was kept without it.", left.join(", ")));
     }
+    cautions.extend(analysis.incomplete.iter().map(|what| format!("This is no result: {what}.")));
     cautions.extend(analysis.steps.iter().filter_map(doubts));
     Takeaway { headline: headline(analysis), details, cautions }
 }
@@ -217,7 +218,14 @@ fn doubts(step: &StepAnalysis) -> Option<String> {
             step.intended
         ));
     }
-    (achieved < WANTED_SHARE * intended.min(step.arrived_per_minute)).then(|| {
+    if step.is_short {
+        return Some(format!(
+            "With {vms} at {} a minute, operations take longer than half of a piece: its throughput is no steady state. Give a longer --piece.",
+            significant(intended)
+        ));
+    }
+    let fell_short = achieved < WANTED_SHARE * intended.min(step.arrived_per_minute);
+    step.kept_up.map_or(fell_short, |kept_up| !kept_up).then(|| {
         format!(
             "With {vms} the platform did not keep up with {} a minute: its latencies grow for as long as that lasts.",
             significant(intended)

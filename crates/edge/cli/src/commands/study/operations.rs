@@ -141,8 +141,14 @@ fn plan(args: &OperationsArgs, mix: &Mix, left_out: Vec<OperationKind>) -> Opera
     }
 }
 
-/// Fails where operations were to start and none came to anything.
+/// Fails where a piece is no result, and where operations were to start and none came to anything.
 fn complete(records: &[OperationsRecord]) -> Outcome {
+    let incomplete = records.iter().filter_map(OperationsRecord::incomplete);
+    let incomplete: Vec<&str> = incomplete.map(|(why, _)| why).collect();
+    if let Some(why) = incomplete.first() {
+        let said = format!("{} of {} pieces are no result: {why}", incomplete.len(), records.len());
+        return Err(Failure::message(Kind::Measured, said));
+    }
     let done: u64 = records.iter().filter_map(OperationsRecord::measured).map(|one| one.done()).sum();
     if done > 0 {
         return Ok(());

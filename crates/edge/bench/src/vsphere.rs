@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, ensure};
 use serde_json::Value;
 use virtbench_vsphere::{
-    Address, Cluster, Course, LocalVcenter, Operation, Reference, Until, Vsphere, VsphereError,
+    Address, Cluster, Course, LocalVcenter, Operation, PlaceNames, Reference, Until, Vsphere, VsphereError,
 };
 
 use crate::footprint;
@@ -103,7 +103,7 @@ fn lines(case: &str, pairs: &[(Driven, Driven)]) -> [Verdict; 2] {
 /// Threads on one connection, each with a VM of its own, again and again.
 fn ours(vcenter: &LocalVcenter, kind: &str, clients: usize) -> Result<Driven> {
     let server = connect(vcenter)?;
-    let (_, cluster) = server.cluster(later(LENGTH))?;
+    let (_, cluster) = server.cluster(&PlaceNames::default(), later(LENGTH))?;
     let inventory = server.inventory(later(Duration::from_secs(60)))?;
     let mut machines: Vec<&Reference> = inventory.iter().map(|(machine, _)| machine).collect();
     machines.sort();

@@ -43,7 +43,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("lab", &["agent", "agents", "host", "libvirt", "mark", "recipe", "record", "units", "workload"]),
     ("appliance", &["lab", "recipe", "units"]),
     ("operations", &["record", "units"]),
-    ("platforms", &["lab", "libvirt", "operations", "record", "units", "vsphere"]),
+    ("platforms", &["lab", "libvirt", "mark", "operations", "record", "units", "vsphere"]),
     ("profiler", &["counters", "record"]),
     (
         "study",
@@ -202,14 +202,15 @@ fn the_command_writes_json_by_the_function_that_rounds() {
 }
 
 /// Where events of the program's course may stand: what starts and ends things, and shakes hands.
-const TRACED: [&str; 12] = [
+const TRACED: [&str; 13] = [
     "edge/cli/src",
     "edge/appliance/src",
     "edge/lab/src",
     "edge/study/src",
     "edge/platforms/src/libvirt/connect.rs",
     "edge/platforms/src/libvirt/platform.rs",
-    "edge/platforms/src/vsphere.rs",
+    "edge/platforms/src/libvirt/outage.rs",
+    "edge/platforms/src/vsphere/keeper.rs",
     "edge/engine/src/nbd/connection.rs",
     "edge/engine/src/vhost_user/device.rs",
     "edge/fence-daemon/src/serve.rs",

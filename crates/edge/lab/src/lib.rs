@@ -83,8 +83,10 @@ pub use image::{GuestImage, ImageError};
 pub use io_limit::{IoLimitError, IoLimits, check_io_limits};
 pub use kernel::{GuestKernel, KernelError, find_kernel};
 pub use libvirt::{
-    BootFiles, DomainNetwork, Label, Libvirt, LibvirtAddress, LibvirtAddressError, LibvirtAppliances,
-    LibvirtGuest, Noise, NotByLibvirt, Owner, boot_files_for, check_disk, connect_with_pool,
+    BEAT, Beat, BootFiles, DomainNetwork, Keeper, Label, LeftRun, Libvirt, LibvirtAddress,
+    LibvirtAddressError, LibvirtAppliances, LibvirtGuest, MADE_NAMESPACE, MADE_PREFIX, Made, MarkedThing,
+    Noise, NotByLibvirt, Purpose, SILENT, Sign, Standing, SweepOf, boot_files_for, check_disk, check_free,
+    connect_to, connect_with_pool, folder_of, new_uuid, now_s, remove_made, runs_on,
 };
 pub use machine::{Environment, Machine, OnProgress};
 pub use measure::{

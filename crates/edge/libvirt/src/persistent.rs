@@ -88,6 +88,23 @@ impl Domain {
         })
     }
 
+    /// Puts an element of this namespace into its definition, or another one in the place of what was there.
+    ///
+    /// # Errors
+    /// It is gone, the element is wrong, or the connection failed.
+    pub fn set_element(
+        &self,
+        element: &str,
+        prefix: &str,
+        namespace: &str,
+        limit: Duration,
+    ) -> Result<(), LibvirtError> {
+        let [element, prefix, namespace] = [element, prefix, namespace].map(str::to_owned);
+        self.handle.call(limit, "change the domain", move |binding, domain| {
+            binding.set_element(domain, &element, (&prefix, &namespace), CONFIG)
+        })
+    }
+
     /// The description for people.
     ///
     /// # Errors

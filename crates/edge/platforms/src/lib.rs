@@ -4,15 +4,18 @@
 //! time went, and removes what carries the label. It never touches a VM that does not. Its calls wait; several threads
 //! call it at once, each for another VM.
 
+mod back_off;
 mod failure;
+mod left;
 mod libvirt;
 mod platform;
 mod stopwatch;
 mod vsphere;
 
 pub use failure::Failure;
+pub use left::LeftPlace;
 pub use libvirt::{LibvirtOptions, LibvirtPlatform, OnUpload};
 pub use platform::{Action, JobTold, Performed, Platform};
 pub use stopwatch::Stopwatch;
 pub use virtbench_operations::VmState;
-pub use vsphere::OnVsphere;
+pub use vsphere::{OnVsphere, VsphereOptions};

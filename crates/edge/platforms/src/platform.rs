@@ -144,14 +144,15 @@ pub trait Platform: Debug + Send + Sync {
     /// The platform does not say.
     fn list(&self, deadline: Instant) -> Result<Vec<(String, VmState)>, Failure>;
 
-    /// Removes everything that carries the label of a run whose process is gone, and nothing else; how many things.
+    /// Removes everything with the mark of a run whose process has ended, and nothing else; how many things. Where there is more than can
+    /// be removed until the deadline, it takes as long as each may take.
     ///
     /// # Errors
     /// The platform cannot be reached, or refuses to remove something.
     fn sweep(&self, deadline: Instant) -> Result<usize, Failure>;
 
     /// Removes the VMs of this run, with all that is theirs; how many things. It may be called again, and VMs made afterwards. What
-    /// they share goes with the platform itself.
+    /// they share goes with the platform itself. The deadline is as for [`sweep`](Self::sweep).
     ///
     /// # Errors
     /// The platform cannot be reached, or refuses to remove something.

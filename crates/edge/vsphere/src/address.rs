@@ -39,8 +39,42 @@ pub struct Address {
     pub trust: Trust,
     /// The file with the password.
     pub password_file: Option<PathBuf>,
-    /// A VM or template of which VMs are made, by name.
+    /// A VM or template of which VMs are made, by name or by its path in the inventory.
     pub template: Option<String>,
+    /// Where VMs are made.
+    pub place: PlaceNames,
+}
+
+/// Where VMs are made, by names; what is not named is found where there is only one.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PlaceNames {
+    /// The datacenter.
+    pub datacenter: Option<String>,
+    /// The cluster, or a host that is in none.
+    pub cluster: Option<String>,
+    /// The folder for VMs, by its path beneath the datacenter's or from the root (`/DC/vm/FOLDER`).
+    pub folder: Option<String>,
+    /// The resource pool.
+    pub pool: Option<String>,
+    /// The datastore.
+    pub datastore: Option<String>,
+    /// The only host that is used.
+    pub host: Option<String>,
+}
+
+impl PlaceNames {
+    /// The option of this name.
+    fn option(&mut self, name: &str) -> Option<&mut Option<String>> {
+        match name {
+            "datacenter" => Some(&mut self.datacenter),
+            "cluster" => Some(&mut self.cluster),
+            "folder" => Some(&mut self.folder),
+            "pool" => Some(&mut self.pool),
+            "datastore" => Some(&mut self.datastore),
+            "host" => Some(&mut self.host),
+            _ => None,
+        }
+    }
 }
 
 const FORM: &str =
@@ -48,7 +82,7 @@ const FORM: &str =
 
 impl Address {
     /// Reads `vsphere+https://USER@HOST[:PORT][/PATH][?OPTIONS]`. Options are `ca=FILE`, `thumbprint=HEX`, `verify=no`,
-    /// `password-file=FILE` and `template=NAME`. Without TLS (`vsphere+http`) only this machine is talked to.
+    /// `password-file=FILE`, `template=NAME`, and those of [`PlaceNames`]. Without TLS (`vsphere+http`) only this machine is talked to.
     ///
     /// # Errors
     /// Why it is no address, with what to write. A password in it is not repeated.
@@ -101,6 +135,7 @@ impl Address {
             trust: Trust::System,
             password_file: None,
             template: None,
+            place: PlaceNames::default(),
         };
         for option in
             uri.query().map_or("", |query| query.as_str()).split('&').filter(|option| !option.is_empty())
@@ -113,6 +148,10 @@ impl Address {
     fn take(&mut self, option: &str) -> Result<(), String> {
         let (name, value) = option.split_once('=').unwrap_or((option, ""));
         let value = decoded(value)?;
+        if let Some(place) = self.place.option(name).filter(|_| !value.is_empty()) {
+            *place = Some(value);
+            return Ok(());
+        }
         let trust = match (name, value.as_str()) {
             ("ca", file) if !file.is_empty() => Trust::Authorities(file.into()),
             ("thumbprint", digits) => Trust::Thumbprint(digest(digits).ok_or(
@@ -131,7 +170,7 @@ impl Address {
             _ => {
                 return Err(format!(
                     "an address has no option {name:?} with this value: ca=FILE, thumbprint=HEX, verify=no, \
-                     password-file=FILE, template=NAME"
+                     password-file=FILE, template=NAME, datacenter=, cluster=, folder=, pool=, datastore=, host="
                 ));
             }
         };
@@ -180,7 +219,7 @@ mod tests {
     fn an_address_says_all_but_the_password() {
         let thumbprint = "AB:".repeat(31) + "CD";
         let text = format!(
-            "vsphere+https://admin%40vsphere.local@vc.example:8443?thumbprint={thumbprint}&template=a%20b"
+            "vsphere+https://admin%40vsphere.local@vc.example:8443?thumbprint={thumbprint}&template=a%20b&cluster=C%201&folder=a/b"
         );
         let address = Address::parse(&text).unwrap();
         assert_eq!(
@@ -191,6 +230,10 @@ mod tests {
             matches!(address.trust, Trust::Thumbprint(digest) if digest[0] == 0xAB && digest[31] == 0xCD)
         );
         assert_eq!(address.template.as_deref(), Some("a b"));
+        assert_eq!(
+            address.place,
+            PlaceNames { cluster: Some("C 1".into()), folder: Some("a/b".into()), ..PlaceNames::default() }
+        );
         assert_eq!(address.to_string(), "vsphere+https://admin%40vsphere.local@vc.example:8443/sdk");
         assert!(Address::parse("vsphere+http://u@127.0.0.1:80").is_ok());
     }

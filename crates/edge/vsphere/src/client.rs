@@ -1,29 +1,30 @@
 //! A vCenter or a host, as a program uses it.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use roxmltree::Node;
 
-use crate::address::Address;
+use crate::address::{Address, PlaceNames};
 use crate::cluster::{self, Cluster};
+use crate::devices::{self, Hardware};
 use crate::effect::Effect;
 use crate::error::VsphereError;
 use crate::fault::{Fault, FaultKind};
 use crate::inventory::{Inventory, MACHINE, Machine, MachineChange};
 use crate::limit::Limit;
 use crate::operation::{Disk, Operation, Slot};
+use crate::outage::through_outages;
 use crate::password::Password;
 use crate::properties::{self, Of};
 use crate::reference::Reference;
 use crate::reply;
-use crate::request::Request;
 use crate::session::{About, Answered, Session};
 use crate::task::Progress;
 use crate::tracker::Tracker;
-use crate::{devices, updates};
+use crate::updates;
 
 /// Whether an operation's effect is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,10 +60,12 @@ pub struct Course {
 
 /// A connection. Threads share it, and each call waits.
 pub struct Vsphere {
-    session: Arc<Session>,
-    tracker: Tracker,
+    pub(crate) session: Arc<Session>,
+    pub(crate) tracker: Tracker,
     /// Whether the server has no `MigrateVM_Task`.
     relocates: AtomicBool,
+    /// Tasks that were not over when nobody waited for them any more.
+    pub(crate) unfinished: Mutex<Vec<Reference>>,
 }
 
 impl fmt::Debug for Vsphere {
@@ -78,7 +81,8 @@ impl Vsphere {
     /// The server cannot be reached or trusted, or refuses the user.
     pub fn connect(address: &Address, password: Password, until: Instant) -> Result<Self, VsphereError> {
         let session = Arc::new(Session::open(address, password, Limit::at(until))?);
-        Ok(Self { tracker: Tracker::new(session.clone()), session, relocates: AtomicBool::new(false) })
+        let tracker = Tracker::new(session.clone());
+        Ok(Self { tracker, session, relocates: AtomicBool::new(false), unfinished: Mutex::default() })
     }
 
     /// What the server says of itself.
@@ -100,7 +104,11 @@ impl Vsphere {
     /// # Errors
     /// The server does not say.
     pub fn timed_inventory(&self, until: Instant) -> Result<(Inventory, Course), VsphereError> {
-        let (begun, limit) = (Instant::now(), Limit::at(until));
+        self.timed_inventory_at(Limit::at(until))
+    }
+
+    pub(crate) fn timed_inventory_at(&self, limit: Limit) -> Result<(Inventory, Course), VsphereError> {
+        let begun = Instant::now();
         let mut inventory = Inventory::default();
         let take = |machine: Reference, object: Node<'_, '_>| {
             MachineChange::read(machine, properties::values(object).map(|(path, value)| (path, Some(value))))
@@ -154,18 +162,38 @@ impl Vsphere {
         Ok(Followed { session: &self.session, collector, inventory: Inventory::default() })
     }
 
-    /// How many hosts can be used, and the cluster with the most of them.
+    /// How many hosts can be used, and the cluster that is named, or the only one.
     ///
     /// # Errors
-    /// There is none, or the server does not say.
-    pub fn cluster(&self, until: Instant) -> Result<(usize, Cluster), VsphereError> {
+    /// There is none, or there are several, which are then listed; or the server does not say.
+    pub fn cluster(&self, names: &PlaceNames, until: Instant) -> Result<(usize, Cluster), VsphereError> {
         let limit = Limit::at(until);
         let view = self.view("HostSystem", limit)?;
         let groups = cluster::hosts(&self.session, &view, limit);
         self.forget(&view, limit);
         let groups = groups?;
         let usable = groups.values().map(Vec::len).sum();
-        Ok((usable, cluster::find(&self.session, groups, limit)?))
+        Ok((usable, cluster::find(&self.session, groups, names, limit)?))
+    }
+
+    /// The VM at a path of the inventory, such as `/DC/vm/FOLDER/NAME`.
+    ///
+    /// # Errors
+    /// The server does not say.
+    pub fn machine_at(&self, path: &str, until: Instant) -> Result<Option<Reference>, VsphereError> {
+        let found = cluster::by_path(&self.session, path, Limit::at(until))?;
+        Ok(found.filter(|found| found.kind() == "VirtualMachine"))
+    }
+
+    /// What a VM has.
+    ///
+    /// # Errors
+    /// It is gone, or the server does not say.
+    pub fn hardware(&self, machine: &Reference, until: Instant) -> Result<Hardware, VsphereError> {
+        let limit = Limit::at(until);
+        let found = properties::of_one(&self.session, machine, devices::HARDWARE, limit, Hardware::read)?;
+        let gone = || Fault::new("ManagedObjectNotFound", "the VM is gone");
+        found.value.ok_or_else(|| VsphereError::Fault { what: "hardware", fault: gone() })
     }
 
     /// A free slot for a disk, and the disks that there are.
@@ -223,13 +251,20 @@ impl Vsphere {
         limit: Limit,
         course: &mut Course,
     ) -> Result<Option<Reference>, VsphereError> {
-        let task = self.start(operation, limit, course)?;
+        let task = match self.start(operation, limit, course) {
+            Err(error @ VsphereError::Unreachable { was_sent: true, .. }) => {
+                return self.found_out(operation, error, limit, course);
+            }
+            task => task?,
+        };
         course.was_accepted = true;
         let begun = Instant::now();
-        let ended = self
-            .tracker
-            .end(operation.method(), &task, limit)
-            .inspect_err(|_| course.done = begun.elapsed())?;
+        let ended = self.tracker.end(operation.method(), &task, limit).inspect_err(|error| {
+            course.done = begun.elapsed();
+            if error.is_connection() {
+                self.unfinished().push(task.clone());
+            }
+        })?;
         course.retries += ended.retries;
         course.was_over = true;
         // Only lengths are taken from the server's clock.
@@ -305,10 +340,13 @@ impl Vsphere {
         let look = |limit| {
             let asked = Instant::now();
             let shows = |object: Node<'_, '_>| Ok(effect.shows(Some(object)));
-            match properties::of_one(&self.session, machine, effect.wanted(), limit, shows) {
-                Ok(answer) => {
+            let answer = through_outages(limit, || {
+                properties::of_one(&self.session, machine, effect.wanted(), limit, shows)
+            });
+            match answer {
+                Ok((answer, away, _)) => {
                     let shown = answer.value.unwrap_or_else(|| effect.shows(None));
-                    Ok((shown.then_some(()), answer.waited))
+                    Ok((shown.then_some(()), away + answer.waited))
                 }
                 Err(error) if error.fault() == Some(FaultKind::NotFound) => {
                     Ok((effect.shows(None).then_some(()), asked.elapsed()))
@@ -322,19 +360,12 @@ impl Vsphere {
         shown.ok_or(VsphereError::NotSeen { what: effect.name(), limit: limit.length() })
     }
 
-    /// A view of all objects of a kind.
     fn view(&self, kind: &str, limit: Limit) -> Result<Reference, VsphereError> {
-        let content = self.session.content();
-        let request = Request::new("CreateContainerView", &content.views, |xml| {
-            xml.reference("container", &content.root);
-            xml.text("type", kind);
-            xml.text("recursive", "true");
-        });
-        Ok(self.session.call(&request, limit, reply::returned)?.value)
+        cluster::view_of(&self.session, kind, limit)
     }
 
     fn forget(&self, view: &Reference, limit: Limit) {
-        let _ = self.session.call(&Request::new("DestroyView", view, |_| {}), limit, |_| Ok(()));
+        cluster::forget_view(&self.session, view, limit);
     }
 }
 

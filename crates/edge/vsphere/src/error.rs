@@ -19,6 +19,8 @@ pub enum VsphereError {
         host: String,
         /// What the system says.
         why: String,
+        /// Whether the server may have had what was asked: the connection broke afterwards.
+        was_sent: bool,
     },
     /// The server's certificate is not trusted, or it does not speak TLS.
     #[error(
@@ -56,7 +58,7 @@ pub enum VsphereError {
         why: String,
     },
     /// It was not done in time.
-    #[error("{what} was not over within {} s{}; see how busy the server is, or give it more time", limit.as_secs_f64(), also(last))]
+    #[error("{what} was not over within {}{}; see how busy the server is", seconds(*limit), also(last))]
     Late {
         /// What was waited for.
         what: String,
@@ -66,7 +68,7 @@ pub enum VsphereError {
         last: Option<String>,
     },
     /// It was done, but the inventory did not show it in time.
-    #[error("the inventory did not show {what} within {} s; see how busy the server is", limit.as_secs_f64())]
+    #[error("the inventory did not show {what} within {}; see how busy the server is", seconds(*limit))]
     NotSeen {
         /// What should be seen.
         what: &'static str,
@@ -81,6 +83,12 @@ pub enum VsphereError {
         /// What it said.
         fault: Fault,
     },
+}
+
+/// A length for people: `90 s`, `3.5 s`.
+fn seconds(length: Duration) -> String {
+    let tenths = (length.as_secs_f64() * 10.0).round();
+    if tenths % 10.0 == 0.0 { format!("{} s", tenths / 10.0) } else { format!("{:.1} s", tenths / 10.0) }
 }
 
 fn also(last: &Option<String>) -> String {
@@ -101,5 +109,17 @@ impl VsphereError {
     #[must_use]
     pub fn is_connection(&self) -> bool {
         matches!(self, Self::Unreachable { .. } | Self::Late { .. } | Self::Http { .. })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_are_told_to_a_tenth_of_a_second() {
+        let late = |ns| VsphereError::Late { what: "x".into(), limit: Duration::from_nanos(ns), last: None };
+        assert!(late(3_470_960_255).to_string().starts_with("x was not over within 3.5 s;"));
+        assert!(late(90_000_000_001).to_string().contains("within 90 s;"));
     }
 }

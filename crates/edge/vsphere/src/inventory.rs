@@ -8,7 +8,7 @@ use crate::properties::Wanted;
 use crate::reference::Reference;
 use crate::reply;
 
-/// The key of a VM's configuration that says which run made it.
+/// The key of a VM's configuration that says which run made it, and for which VM.
 pub const LABEL_KEY: &str = "virtbench.run";
 
 /// What is read of a VM.
@@ -19,6 +19,7 @@ pub(crate) const MACHINE: Wanted = Wanted {
         "runtime.powerState",
         "runtime.host",
         "config.template",
+        "config.instanceUuid",
         "config.extraConfig[\"virtbench.run\"]",
     ],
 };
@@ -61,8 +62,10 @@ pub struct Machine {
     pub host: Option<Reference>,
     /// Whether it is a template.
     pub template: bool,
-    /// The run that made it.
+    /// What is written of it by whoever made it, or what it was copied from.
     pub label: Option<Box<str>>,
+    /// Its own identity, which no copy of it has.
+    pub uuid: Option<Box<str>>,
 }
 
 /// The VMs of a server.
@@ -115,6 +118,7 @@ impl Inventory {
             host: None,
             template: false,
             label: None,
+            uuid: None,
         });
         for value in change.values {
             match value {
@@ -122,6 +126,7 @@ impl Inventory {
                 Value::Power(power) => machine.power = power,
                 Value::Template(template) => machine.template = template,
                 Value::Label(label) => machine.label = label,
+                Value::Uuid(uuid) => machine.uuid = uuid,
                 Value::Host(host) => {
                     machine.host =
                         host.map(|host| self.hosts.entry(host.id().into()).or_insert(host).clone());
@@ -137,6 +142,7 @@ enum Value {
     Host(Option<Reference>),
     Template(bool),
     Label(Option<Box<str>>),
+    Uuid(Option<Box<str>>),
 }
 
 /// What is new of a VM.
@@ -172,6 +178,7 @@ fn value_of(path: &str, value: Option<Node<'_, '_>>) -> Result<Option<Value>, St
             Power::parse(text).ok_or_else(|| format!("a VM is {text:?}, and neither on nor off"))?,
         ),
         "runtime.host" => Value::Host(value.map(reply::reference).transpose()?),
+        "config.instanceUuid" => Value::Uuid(Some(text).filter(|text| !text.is_empty()).map(Into::into)),
         "config.template" => Value::Template(text == "true"),
         path if path.contains(LABEL_KEY) => {
             Value::Label(value.and_then(|option| reply::text(option, "value")).map(Into::into))

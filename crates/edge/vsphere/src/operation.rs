@@ -15,12 +15,14 @@ pub enum Operation<'a> {
     PowerOff(&'a Reference),
     /// Lets a VM stand still.
     Suspend(&'a Reference),
-    /// Makes a VM without a disk.
+    /// Makes a VM.
     Create {
         /// Its name.
         name: &'a str,
-        /// The run that it belongs to.
-        label: &'a str,
+        /// Whose it is.
+        own: Own<'a>,
+        /// Its memory, and its disk's size.
+        shape: Shape,
         /// Where it is made.
         cluster: &'a Cluster,
         /// On which host.
@@ -32,8 +34,10 @@ pub enum Operation<'a> {
         machine: &'a Reference,
         /// The copy's name.
         name: &'a str,
-        /// The run that the copy belongs to.
-        label: &'a str,
+        /// Whose the copy is.
+        own: Own<'a>,
+        /// The copy's memory and another disk, where it is not to have those of the VM.
+        shape: Shape,
         /// Where it is made.
         cluster: &'a Cluster,
         /// On which host.
@@ -78,6 +82,24 @@ pub enum Operation<'a> {
         /// The note.
         note: &'a str,
     },
+    /// Writes anew whose a VM is.
+    Mark {
+        /// The VM.
+        machine: &'a Reference,
+        /// What is written.
+        text: &'a str,
+    },
+    /// Makes a disk of a VM larger.
+    GrowDisk {
+        /// Of which VM.
+        machine: &'a Reference,
+        /// The disk as it is.
+        disk: Disk,
+        /// The file with its bytes.
+        file: &'a str,
+        /// Its size afterwards, in KiB.
+        kib: u64,
+    },
     /// Gives a VM another disk.
     AttachDisk {
         /// The VM that gets the disk.
@@ -94,6 +116,24 @@ pub enum Operation<'a> {
         /// The disk, by its key in the VM.
         disk: Disk,
     },
+}
+
+/// Says of a VM whose it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Own<'a> {
+    /// What is written into its configuration under [`LABEL_KEY`].
+    pub text: &'a str,
+    /// The identity that it gets. A copy that somebody makes has the text and another identity.
+    pub uuid: &'a str,
+}
+
+/// What a VM has. Nothing is what the VM has that it is copied from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Shape {
+    /// Memory in MiB.
+    pub memory_mib: Option<u64>,
+    /// Size in KiB of a disk that it gets.
+    pub disk_kib: Option<u64>,
 }
 
 /// Where a disk can be attached.
@@ -131,12 +171,16 @@ impl Operation<'_> {
             Self::Destroy(_) => "Destroy_Task",
             Self::CreateSnapshot { .. } => "CreateSnapshot_Task",
             Self::RemoveSnapshot { .. } => "RemoveSnapshot_Task",
-            Self::Reconfigure { .. } | Self::AttachDisk { .. } | Self::DetachDisk { .. } => "ReconfigVM_Task",
+            Self::Reconfigure { .. }
+            | Self::Mark { .. }
+            | Self::GrowDisk { .. }
+            | Self::AttachDisk { .. }
+            | Self::DetachDisk { .. } => "ReconfigVM_Task",
         }
     }
 
     /// The object on which it is called.
-    fn this(&self) -> &Reference {
+    pub(crate) fn this(&self) -> &Reference {
         match self {
             Self::PowerOn(machine)
             | Self::PowerOff(machine)
@@ -149,6 +193,8 @@ impl Operation<'_> {
             | Self::Relocate { machine, .. }
             | Self::CreateSnapshot { machine, .. }
             | Self::Reconfigure { machine, .. }
+            | Self::Mark { machine, .. }
+            | Self::GrowDisk { machine, .. }
             | Self::AttachDisk { machine, .. }
             | Self::DetachDisk { machine, .. } => machine,
         }
@@ -175,7 +221,7 @@ impl Operation<'_> {
             Self::CreateSnapshot { .. } => Effect::Snapshot(made?.clone()),
             Self::RemoveSnapshot { snapshot, .. } => Effect::NoSnapshot((*snapshot).clone()),
             Self::Reconfigure { note, .. } => Effect::Note((*note).to_owned()),
-            Self::AttachDisk { .. } => return None,
+            Self::AttachDisk { .. } | Self::Mark { .. } | Self::GrowDisk { .. } => return None,
             Self::DetachDisk { disk, .. } => Effect::Disk(disk.key, false),
         })
     }
@@ -184,12 +230,16 @@ impl Operation<'_> {
     pub(crate) fn request(&self) -> Request {
         Request::new(self.method(), self.this(), |xml| match self {
             Self::PowerOn(_) | Self::PowerOff(_) | Self::Suspend(_) | Self::Destroy(_) => {}
-            Self::Create { name, label, cluster, host } => create(xml, name, label, cluster, host),
-            Self::Clone { name, label, cluster, host, linked, .. } => {
+            Self::Create { name, own, shape, cluster, host } => {
+                create(xml, (name, *own), *shape, cluster, host);
+            }
+            Self::Clone { name, own, shape, cluster, host, linked, .. } => {
                 xml.reference("folder", &cluster.folder);
                 xml.text("name", name);
-                xml.group("spec", |xml| copy(xml, label, cluster, host, *linked));
+                xml.group("spec", |xml| copy(xml, *own, *shape, (cluster, host), *linked));
             }
+            Self::Mark { text, .. } => xml.group("spec", |xml| marked(xml, text)),
+            Self::GrowDisk { disk, file, kib, .. } => grow(xml, *disk, file, *kib),
             Self::Migrate { host, .. } => {
                 xml.reference("host", host);
                 xml.text("priority", "defaultPriority");
@@ -210,38 +260,64 @@ impl Operation<'_> {
     }
 }
 
-/// The label that says whose a VM is.
-fn marked(xml: &mut Arguments, label: &str) {
+fn marked(xml: &mut Arguments, text: &str) {
     xml.group("extraConfig", |xml| {
         xml.text("key", LABEL_KEY);
-        xml.typed("value", Some("xsd:string"), label);
+        xml.typed("value", Some("xsd:string"), text);
     });
 }
 
-/// A small VM that starts without a disk.
-fn create(xml: &mut Arguments, name: &str, label: &str, cluster: &Cluster, host: &Reference) {
+/// Keys of devices that a VM gets, until the server gives them others.
+const CONTROLLER: i32 = -1;
+const DISK: i32 = -2;
+/// Memory in MiB of a VM of which nothing is said.
+const LITTLE_MIB: u64 = 64;
+
+/// A VM with a controller for disks, and with one disk where it is to have one.
+fn create(
+    xml: &mut Arguments,
+    (name, own): (&str, Own<'_>),
+    shape: Shape,
+    cluster: &Cluster,
+    host: &Reference,
+) {
     xml.group("config", |xml| {
         xml.text("name", name);
+        xml.text("instanceUuid", own.uuid);
         xml.text("guestId", "otherGuest64");
         xml.group("files", |xml| xml.text("vmPathName", &format!("[{}]", cluster.datastore)));
         xml.text("numCPUs", "1");
-        xml.text("memoryMB", "64");
+        xml.text("memoryMB", &shape.memory_mib.unwrap_or(LITTLE_MIB).to_string());
         xml.group("deviceChange", |xml| {
             xml.text("operation", "add");
             xml.group_of("device", Some("ParaVirtualSCSIController"), |xml| {
-                xml.text("key", "-1");
+                xml.text("key", &CONTROLLER.to_string());
                 xml.text("busNumber", "0");
                 xml.text("sharedBus", "noSharing");
             });
         });
-        marked(xml, label);
+        if let Some(kib) = shape.disk_kib {
+            let slot = Slot { controller: CONTROLLER, unit: 0 };
+            change_disk(xml, ("add", Some("create")), DISK, slot, (Some(""), kib));
+        }
+        marked(xml, own.text);
     });
     xml.reference("pool", &cluster.pool);
     xml.reference("host", host);
 }
 
-fn copy(xml: &mut Arguments, label: &str, cluster: &Cluster, host: &Reference, linked: Option<&Reference>) {
+fn copy(
+    xml: &mut Arguments,
+    own: Own<'_>,
+    shape: Shape,
+    (cluster, host): (&Cluster, &Reference),
+    linked: Option<&Reference>,
+) {
     xml.group("location", |xml| {
+        // A linked clone's disks lie where what they share does.
+        if let (None, Some(store)) = (linked, &cluster.store) {
+            xml.reference("datastore", store);
+        }
         if linked.is_some() {
             xml.text("diskMoveType", "createNewChildDiskBacking");
         }
@@ -249,29 +325,51 @@ fn copy(xml: &mut Arguments, label: &str, cluster: &Cluster, host: &Reference, l
         xml.reference("host", host);
     });
     xml.text("template", "false");
-    xml.group("config", |xml| marked(xml, label));
+    xml.group("config", |xml| {
+        xml.text("instanceUuid", own.uuid);
+        if let Some(mib) = shape.memory_mib {
+            xml.text("memoryMB", &mib.to_string());
+        }
+        marked(xml, own.text);
+    });
     xml.text("powerOn", "false");
     linked.iter().for_each(|snapshot| xml.reference("snapshot", snapshot));
 }
 
 fn disk(xml: &mut Arguments, how: (&str, &str), key: i32, slot: Slot, kib: u64) {
-    xml.group("spec", |xml| {
-        xml.group("deviceChange", |xml| {
-            xml.text("operation", how.0);
-            xml.text("fileOperation", how.1);
-            xml.group_of("device", Some("VirtualDisk"), |xml| {
-                xml.text("key", &key.to_string());
-                if key < 0 {
-                    xml.group_of("backing", Some("VirtualDiskFlatVer2BackingInfo"), |xml| {
-                        xml.text("fileName", "");
-                        xml.text("diskMode", "persistent");
-                        xml.text("thinProvisioned", "true");
-                    });
-                }
-                xml.text("controllerKey", &slot.controller.to_string());
-                xml.text("unitNumber", &slot.unit.to_string());
-                xml.text("capacityInKB", &kib.to_string());
-            });
+    let file = (key < 0).then_some("");
+    xml.group("spec", |xml| change_disk(xml, (how.0, Some(how.1)), key, slot, (file, kib)));
+}
+
+fn grow(xml: &mut Arguments, disk: Disk, file: &str, kib: u64) {
+    xml.group("spec", |xml| change_disk(xml, ("edit", None), disk.key, disk.slot, (Some(file), kib)));
+}
+
+fn change_disk(
+    xml: &mut Arguments,
+    (operation, on_file): (&str, Option<&str>),
+    key: i32,
+    slot: Slot,
+    (file, kib): (Option<&str>, u64),
+) {
+    xml.group("deviceChange", |xml| {
+        xml.text("operation", operation);
+        on_file.iter().for_each(|on_file| xml.text("fileOperation", on_file));
+        xml.group_of("device", Some("VirtualDisk"), |xml| {
+            xml.text("key", &key.to_string());
+            if let Some(file) = file {
+                xml.group_of("backing", Some("VirtualDiskFlatVer2BackingInfo"), |xml| {
+                    xml.text("fileName", file);
+                    xml.text("diskMode", "persistent");
+                    xml.text("thinProvisioned", "true");
+                });
+            }
+            xml.text("controllerKey", &slot.controller.to_string());
+            xml.text("unitNumber", &slot.unit.to_string());
+            xml.text("capacityInKB", &kib.to_string());
+            if operation == "edit" {
+                xml.text("capacityInBytes", &kib.saturating_mul(1024).to_string());
+            }
         });
     });
 }

@@ -40,6 +40,14 @@ pub struct About {
     pub api: String,
 }
 
+impl About {
+    /// Whether it is a host by itself, without the calls that only a vCenter has.
+    #[must_use]
+    pub fn is_host(&self) -> bool {
+        self.kind == "HostAgent"
+    }
+}
+
 /// Where the server keeps what.
 #[derive(Debug, Clone)]
 pub(crate) struct Content {
@@ -47,6 +55,7 @@ pub(crate) struct Content {
     pub root: Reference,
     pub properties: Reference,
     pub views: Reference,
+    pub search: Reference,
     sessions: Reference,
 }
 
@@ -222,6 +231,7 @@ fn content(response: Node<'_, '_>) -> Result<Content, String> {
         root: object("rootFolder")?,
         properties: object("propertyCollector")?,
         views: object("viewManager")?,
+        search: object("searchIndex")?,
         sessions: object("sessionManager")?,
     })
 }
@@ -233,4 +243,15 @@ fn nothing(_: Node<'_, '_>) -> Result<(), String> {
 /// Not more than a moment from now.
 pub(crate) fn soon() -> Limit {
     Limit::at(Instant::now() + Duration::from_secs(2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_without_a_vcenter_is_told_by_its_kind() {
+        let about = |kind: &str| About { software: String::new(), kind: kind.into(), api: String::new() };
+        assert!(about("HostAgent").is_host() && !about("VirtualCenter").is_host());
+    }
 }

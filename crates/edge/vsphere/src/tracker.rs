@@ -13,6 +13,7 @@ use roxmltree::Node;
 use crate::error::VsphereError;
 use crate::fault::Fault;
 use crate::limit::Limit;
+use crate::outage::through_outages;
 use crate::properties::{self, Wanted};
 use crate::reference::Reference;
 use crate::reply;
@@ -108,9 +109,11 @@ impl Tracker {
         };
         let mut ended = Ended { task: Task::default(), waited: Duration::ZERO, retries: 0 };
         let look = |ended: &mut Ended| -> Result<bool, VsphereError> {
-            let look = properties::of_one(&self.shared.session, task, TASK, limit, Task::of_object)?;
-            ended.waited += look.waited;
-            ended.retries += look.retries;
+            let (look, away, failed) = through_outages(limit, || {
+                properties::of_one(&self.shared.session, task, TASK, limit, Task::of_object)
+            })?;
+            ended.waited += away + look.waited;
+            ended.retries += look.retries + failed;
             ended.task = look.value.ok_or_else(vanished)?;
             Ok(ended.task.progress != Progress::Open)
         };

@@ -111,14 +111,20 @@ impl Wire {
                     rustls::CertificateError::ApplicationVerificationFailure,
                 )) => VsphereError::Tls { host, why: "its certificate has another thumbprint".to_owned() },
                 Some(inner) => VsphereError::Tls { host, why: inner.to_string() },
-                None => VsphereError::Unreachable { host, why: error.to_string() },
+                None => {
+                    let was_sent = error.kind() != io::ErrorKind::ConnectionRefused;
+                    VsphereError::Unreachable { host, why: error.to_string(), was_sent }
+                }
             },
             Error::BodyExceedsLimit(bytes) => {
                 let why = format!("an answer has more than {} MiB", bytes >> 20);
-                VsphereError::Unreachable { host, why }
+                VsphereError::Unreachable { host, why, was_sent: true }
             }
             Error::Tls(why) => VsphereError::Tls { host, why: why.to_owned() },
-            error => VsphereError::Unreachable { host, why: error.to_string() },
+            error => {
+                let was_sent = !matches!(error, Error::HostNotFound | Error::ConnectionFailed);
+                VsphereError::Unreachable { host, why: error.to_string(), was_sent }
+            }
         }
     }
 }

@@ -6,8 +6,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use virtbench_vsphere::{
-    Address, Cluster, Course, FaultKind, LocalVcenter, Operation, Power, Reference, Until, Vsphere,
-    VsphereError,
+    Address, Cluster, Course, FaultKind, LocalVcenter, Operation, Own, PlaceNames, Power, Reference, Shape,
+    Until, Vsphere, VsphereError,
 };
 
 const LABEL: &str = "virtbench-test";
@@ -21,6 +21,12 @@ fn connect(vcenter: &LocalVcenter) -> Vsphere {
     Vsphere::connect(&address, vcenter.password(), soon()).unwrap()
 }
 
+/// The identity of the VM of this name.
+fn uuid_of(name: &str) -> String {
+    let number = name.bytes().fold(0u64, |sum, byte| (31 * sum + u64::from(byte)) % 1_000_000_007);
+    format!("00000000-0000-4000-8000-{number:012}")
+}
+
 struct Run {
     vsphere: Vsphere,
     cluster: Cluster,
@@ -29,7 +35,7 @@ struct Run {
 impl Run {
     fn new(vcenter: &LocalVcenter) -> Self {
         let vsphere = connect(vcenter);
-        let (_, cluster) = vsphere.cluster(soon()).unwrap();
+        let (_, cluster) = vsphere.cluster(&PlaceNames::default(), soon()).unwrap();
         Self { vsphere, cluster }
     }
 
@@ -53,12 +59,16 @@ impl Run {
 
     fn create(&self, name: &str) -> Reference {
         let host = &self.cluster.hosts[0];
-        self.done(&Operation::Create { name, label: LABEL, cluster: &self.cluster, host }).1.unwrap()
+        let (cluster, uuid, shape) = (&self.cluster, uuid_of(name), Shape::default());
+        let own = Own { text: LABEL, uuid: &uuid };
+        self.done(&Operation::Create { name, own, shape, cluster, host }).1.unwrap()
     }
 
     fn clone(&self, machine: &Reference, name: &str, linked: Option<&Reference>) -> Reference {
         let (cluster, host) = (&self.cluster, &self.cluster.hosts[1]);
-        self.done(&Operation::Clone { machine, name, label: LABEL, cluster, host, linked }).1.unwrap()
+        let (uuid, shape) = (uuid_of(name), Shape::default());
+        let own = Own { text: LABEL, uuid: &uuid };
+        self.done(&Operation::Clone { machine, name, own, shape, cluster, host, linked }).1.unwrap()
     }
 }
 
@@ -67,7 +77,7 @@ fn every_operation_of_vsphere_is_done_and_seen() {
     let vcenter = LocalVcenter::start(&["--hosts", "3", "--vms", "4"]).unwrap();
     let run = Run::new(&vcenter);
     assert!(run.vsphere.about().software.contains("vCenter"), "{:?}", run.vsphere.about());
-    assert_eq!(run.vsphere.cluster(soon()).unwrap().0, 3);
+    assert_eq!(run.vsphere.cluster(&PlaceNames::default(), soon()).unwrap().0, 3);
     let vm = run.create("virtbench-test-1");
     for power in [Operation::PowerOn(&vm), Operation::Suspend(&vm), Operation::PowerOn(&vm)] {
         run.done(&power);
@@ -85,6 +95,7 @@ fn every_operation_of_vsphere_is_done_and_seen() {
     assert_eq!(inventory.len(), 4 + 3);
     let ours = |reference: &Reference| inventory.get(reference).unwrap();
     assert_eq!((&*ours(&full).name, ours(&full).label.as_deref()), ("virtbench-test-3", Some(LABEL)));
+    assert_eq!(ours(&full).uuid.as_deref(), Some(uuid_of("virtbench-test-3").as_str()));
     assert_eq!((ours(&vm).power, ours(&vm).host.as_ref()), (Power::Off, Some(&run.cluster.hosts[2])));
     assert!(
         inventory
@@ -168,7 +179,8 @@ fn faults_of_calls_and_of_tasks_are_typed() {
         Operation::Clone {
             machine: &vm,
             name: "x",
-            label: LABEL,
+            own: Own { text: LABEL, uuid: &uuid_of("x") },
+            shape: Shape::default(),
             cluster,
             host: &cluster.hosts[0],
             linked: None,

@@ -18,8 +18,8 @@ const MOST_PER_MINUTE: f64 = 100_000.0;
 VMs of the run's own are made on the platform, half of them are started, and operations arrive in the mix of [Platform 2014], \
 Table 2, or in that of a file, each on a VM that is in a state for it. Of each is recorded where its time went: waiting for a \
 client, in virtbench itself, until it was accepted, queued, running, until it was said to be done, and until its effect was seen \
-(the guest answers or is gone; the inventory shows it). Everything that is made carries the run's label and is removed in the \
-end; what a killed run has left is removed by the next one. Nothing else is ever touched.
+(the guest answers or is gone; the inventory shows it). Everything that is made carries the run's mark and is removed in the \
+end; what a killed run has left is removed by the next one, or by virtbench sweep. Nothing else is ever touched.
 
 Platforms:
   libvirt+URI[?pool=NAME]  a hypervisor by a URI of libvirt's, with persistent domains whose disks are volumes of the pool
@@ -27,7 +27,8 @@ Platforms:
   vsphere+https://USER@HOST/sdk[?OPTIONS]
                            a vCenter or a host; the password is in VIRTBENCH_VSPHERE_PASSWORD or, with password-file=FILE, in
                            a file; TLS is verified by the system's authorities, or by ca=FILE, thumbprint=HEX, or not
-                           (verify=no); template=NAME names a VM of which VMs are made, otherwise they have no disk
+                           (verify=no); template=NAME or its path (/DC/vm/NAME) is a VM of which VMs are made; datacenter=,
+                           cluster=, folder=, pool=, datastore= and host= say where, and must where there are several
 Operations: power_on, power_off, clone, migrate, remove, create_snapshot, delete_snapshot, reconfigure, suspend, resume,
   attach_disk, detach_disk, console, list. A mix is a TOML file with their shares, such as power_on = 8
 

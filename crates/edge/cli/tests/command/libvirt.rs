@@ -198,10 +198,10 @@ fn a_killed_controller_leaves_no_guest_and_the_next_run_removes_the_rest() {
     let (libvirtd, folder) = (Libvirtd::start(), folder());
     let out = folder.path().join("run");
     let mut child = running(&libvirtd, &out);
-    assert_eq!((libvirtd.domains().len(), libvirtd.volumes().len()), (1, 3));
+    assert_eq!((libvirtd.guests().len(), libvirtd.volumes().len()), (1, 3));
     signal(&child, "KILL");
     child.wait().unwrap();
-    wait_for("the guest to end", || libvirtd.domains().is_empty().then_some(()));
+    wait_for("the guest to end", || libvirtd.guests().is_empty().then_some(()));
     assert_eq!(libvirtd.volumes().len(), 3, "nobody could remove them");
     let before = records(&out).len();
     let shown = out.display().to_string();
@@ -211,7 +211,7 @@ fn a_killed_controller_leaves_no_guest_and_the_next_run_removes_the_rest() {
     signal(&again, "INT");
     let done = finish(again);
     assert_eq!(done.code(), 130, "{done:?}");
-    assert!(run_json(&out)["notes"].to_string().contains("removed 3 domains and volumes"));
+    assert!(run_json(&out)["notes"].to_string().contains("removed 4 domains and volumes"));
     assert!(libvirtd.is_clean());
 }
 
@@ -221,7 +221,7 @@ fn a_controller_that_falls_silent_loses_its_guest() {
     let out = folder.path().join("run");
     let child = running(&libvirtd, &out);
     signal(&child, "STOP");
-    wait_for("the guest to end", || libvirtd.domains().is_empty().then_some(()));
+    wait_for("the guest to end", || libvirtd.guests().is_empty().then_some(()));
     signal(&child, "CONT");
     let done = finish(child);
     assert_eq!(done.code(), 6, "{done:?}");
@@ -234,7 +234,7 @@ fn a_guest_that_somebody_ends_is_an_error_and_what_was_measured_stays() {
     let (libvirtd, folder) = (Libvirtd::start(), folder());
     let out = folder.path().join("run");
     let child = running(&libvirtd, &out);
-    assert!(libvirtd.virsh(&["destroy", &libvirtd.domains()[0]]).status.success());
+    assert!(libvirtd.virsh(&["destroy", &libvirtd.guests()[0]]).status.success());
     let done = finish(child);
     assert_eq!(done.code(), 6, "{done:?}");
     assert!(done.stderr.contains("hv: the domain ended"), "{}", done.stderr);
@@ -254,7 +254,7 @@ fn a_server_that_is_killed_is_an_error_and_nothing_is_left_once_it_is_back() {
     assert!(done.stderr.contains("the connection to libvirt was lost"), "{}", done.stderr);
     assert!(records(&out).len() >= 3 && out.join("report.html").exists());
     wait_for("libvirtd to come back", || libvirtd.virsh(&["list"]).status.success().then_some(()));
-    wait_for("the guest to end", || libvirtd.domains().is_empty().then_some(()));
+    wait_for("the guest to end", || libvirtd.guests().is_empty().then_some(()));
     assert!(!is_alive(server));
     // What the controller could not remove, because nobody was there, the next run does.
     let done = study(

@@ -40,6 +40,7 @@ mod oltp;
 mod oltp_study;
 mod operations;
 mod operations_vsphere;
+mod outage;
 mod power;
 mod predict;
 mod predictions;

@@ -81,17 +81,35 @@ fn operations_of_a_real_hypervisor_are_measured_until_their_guests_answer() {
     assert_eq!(lines as u64, done, "a line for each operation");
 }
 
+/// A run that is killed in the midst of its operations; the label of what it leaves.
+fn killed(libvirtd: &Libvirtd, folder: &Path) -> String {
+    let long = ["--vms", "3", "--time", "10m", "--leave-out", "--rate", "60/min"];
+    let mut killed = start(libvirtd, &folder.join("killed"), &long);
+    let log = folder.join("killed/operations");
+    wait_for("operations", || log.exists().then_some(()));
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    let left = libvirtd.domains();
+    assert!(left.len() > 2, "a kill leaves its VMs: {left:?}");
+    let keeper = left.iter().find_map(|name| name.strip_suffix(".shared")).unwrap();
+    keeper.to_owned()
+}
+
+/// A domain with this disk and nothing of virtbench's in it.
+fn foreign(name: &str, disk: &Path) -> String {
+    format!(
+        "<domain type='qemu'><name>{name}</name><memory unit='MiB'>16</memory><os><type arch='x86_64'>hvm</type></os><devices>\
+         <disk type='file' device='disk'><driver name='qemu' type='qcow2'/><source file='{}'/><target dev='vda' bus='virtio'/></disk>\
+         </devices></domain>",
+        disk.display()
+    )
+}
+
 #[test]
 fn what_a_killed_run_has_left_on_a_hypervisor_is_swept_by_the_next() {
     let (libvirtd, temp) = (Libvirtd::start(), folder());
     let only_strangers_are_left = strangers(&libvirtd);
-    let long = ["--vms", "3", "--time", "10m", "--leave-out", "--rate", "60/min"];
-    let mut killed = start(&libvirtd, &temp.path().join("killed"), &long);
-    let log = temp.path().join("killed/operations");
-    wait_for("operations", || log.exists().then_some(()));
-    killed.kill().unwrap();
-    killed.wait().unwrap();
-    assert!(libvirtd.domains().len() > 1, "a kill leaves its VMs: {:?}", libvirtd.domains());
+    killed(&libvirtd, temp.path());
     let out = temp.path().join("next");
     let short = ["--vms", "2", "--time", "3s", "--ramp-up", "0s", "--leave-out", "--rate", "120/min"];
     let next = study(&libvirtd, &out, &short);
@@ -99,6 +117,68 @@ fn what_a_killed_run_has_left_on_a_hypervisor_is_swept_by_the_next() {
     let notes = fs::read_to_string(out.join("run.json")).unwrap();
     assert!(notes.contains("domains and volumes that killed runs had left there"), "{notes}");
     only_strangers_are_left();
+}
+
+#[test]
+fn what_a_run_made_is_known_by_its_mark_and_never_by_a_name() {
+    let (libvirtd, temp) = (Libvirtd::start(), folder());
+    let label = killed(&libvirtd, temp.path());
+    let of_run: Vec<String> =
+        libvirtd.guests().into_iter().filter(|name| name.starts_with(&format!("{label}-"))).collect();
+    let pool = |name: &str| libvirtd.path("pool").join(name);
+    let strange = [
+        format!("{label}-77.qcow2"),
+        format!("{label}-2.qcow2.backup"),
+        format!("{label}-notes"),
+        "copy.qcow2".into(),
+    ];
+    strange.iter().for_each(|name| fs::write(pool(name), "theirs").unwrap());
+    libvirtd.define(&foreign(&format!("{label}-77"), &pool(&strange[0])));
+    // As virt-clone copies a VM: with what is written in it, and another name, UUID and disk.
+    let (first, last) = (&of_run[0], &of_run[of_run.len() - 1]);
+    let xml = libvirtd.xml(first);
+    let uuid = xml.split("<uuid>").nth(1).unwrap().split("</uuid>").next().unwrap();
+    let copy = xml
+        .replace(&format!("<uuid>{uuid}</uuid>"), "<uuid>12345678-1234-4123-8123-123456789abc</uuid>")
+        .replace(&format!("<name>{first}</name>"), &format!("<name>{label}-1-clone</name>"))
+        .replace(&format!("/{first}.qcow2"), "/copy.qcow2");
+    libvirtd.define(&copy);
+    // Somebody looks into a disk of a run's. The path of the pool is the server's.
+    libvirtd.define(&foreign("rescue", &pool(&format!("{last}.qcow2"))));
+    let made = libvirtd.path("another");
+    fs::create_dir(&made).unwrap();
+    let said = libvirtd.virsh(&["pool-create-as", "another", "dir", "--target", &made.display().to_string()]);
+    assert!(said.status.success(), "{said:?}");
+
+    let platform = format!("libvirt+{}&pool=another", libvirtd.connection());
+    let out = temp.path().join("next").display().to_string();
+    let words = [
+        "study",
+        "operations",
+        "--platform",
+        &platform,
+        "--accelerator",
+        "tcg",
+        "--disk",
+        "2MiB",
+        "--out",
+        &out,
+    ];
+    let short = ["--vms", "2", "--time", "3s", "--ramp-up", "0s", "--leave-out", "--rate", "120/min"];
+    let next = run(&[&words[..], &short].concat());
+    assert_eq!(next.code(), 0, "{next:?}");
+    let sorted = |mut names: Vec<String>| {
+        names.sort();
+        names
+    };
+    let domains = [format!("{label}-77"), format!("{label}-1-clone"), "rescue".to_owned()];
+    assert_eq!(
+        sorted(libvirtd.domains()),
+        sorted(domains.into()),
+        "a run on another pool removes them all the same"
+    );
+    let used = [format!("{last}.qcow2"), format!("{label}-shared-disk")];
+    assert_eq!(sorted(libvirtd.volumes()), sorted(strange.into_iter().chain(used).collect()));
 }
 
 #[test]

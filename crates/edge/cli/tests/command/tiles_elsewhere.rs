@@ -155,12 +155,12 @@ impl Elsewhere for Libvirtd {
     }
 
     fn check_running(&self) {
-        assert_eq!(self.domains().len(), 3);
+        assert_eq!(self.guests().len(), 3);
     }
 
     fn check_after_kill(&self) {
         // libvirt ends domains with their connection; volumes are removed by whoever comes next.
-        wait_for("the domains to end", || self.domains().is_empty().then_some(()));
+        wait_for("the domains to end", || self.guests().is_empty().then_some(()));
         let left = self.volumes();
         assert!(left.iter().any(|name| name.ends_with("-initramfs")), "{left:?}");
     }

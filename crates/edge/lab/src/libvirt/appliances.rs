@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -122,7 +123,8 @@ impl LibvirtAppliances {
         let root = self.uploaded(parts.root)?;
         let label = Label::new();
         let shown = label.to_string();
-        let mut own = Volumes::new(prepared.address.clone(), prepared.pool.clone(), label);
+        let account = Arc::clone(prepared.volumes.account());
+        let mut own = Volumes::new(account, prepared.pool.clone(), label);
         if let Some(data) = parts.data {
             let from = self.uploaded(data)?;
             own.copy(DISK, &from.volume, from.length).map_err(failed)?;
@@ -143,7 +145,6 @@ impl LibvirtAppliances {
             memory_bytes: parts.memory_bytes,
             disks: &disks,
             network: Some(&self.network),
-            shares: Some(&prepared.label),
             ..prepared.spec(&shown)
         };
         let Booted { running, connection, boot, .. } =

@@ -24,6 +24,14 @@ pub struct BootFiles {
     pub files: [(u64, Box<dyn Read + Send>); 2],
 }
 
+/// Connects, whichever pools there are.
+///
+/// # Errors
+/// Says in words why it cannot be reached, and what to do.
+pub fn connect_to(address: &LibvirtAddress) -> Result<Hypervisor, String> {
+    connect(address)
+}
+
 /// Connects, and finds the pool.
 ///
 /// # Errors

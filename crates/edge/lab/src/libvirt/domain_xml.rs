@@ -3,19 +3,20 @@
 use quick_xml::escape::escape;
 use virtbench_agent::WATCH;
 use virtbench_agent::protocol::PORT_NAME;
+use virtbench_mark::RunId;
 
 use super::disk::{DomainDisk, disk_xml};
+use super::made::{Made, Purpose};
 use super::network::DomainNetwork;
 use crate::guest::{Accelerator, KvmCpu, kernel_arguments};
-
-/// The namespace of the element by which a domain is known to be ours.
-pub(super) const NAMESPACE: &str = "urn:virtbench:made";
 
 /// What a domain is made of.
 #[derive(Debug, Clone)]
 pub(super) struct DomainSpec<'a> {
-    /// Its name, which is its label.
+    /// Its name.
     pub(super) label: &'a str,
+    /// The run that it belongs to.
+    pub(super) run: &'a RunId,
     /// Who made it, for people.
     pub(super) controller: &'a str,
     pub(super) accelerator: Accelerator,
@@ -28,8 +29,6 @@ pub(super) struct DomainSpec<'a> {
     pub(super) disks: &'a [DomainDisk<'a>],
     /// How others reach it, if they do.
     pub(super) network: Option<&'a DomainNetwork>,
-    /// The label of volumes that it shares with others.
-    pub(super) shares: Option<&'a str>,
     /// Frequency of the machine's time stamp counter, where it is known.
     pub(super) tsc_khz: Option<u64>,
 }
@@ -58,7 +57,9 @@ impl DomainSpec<'_> {
         let disks: String =
             self.disks.iter().zip(0..).map(|(disk, number)| disk_xml(disk, self.pool, number)).collect();
         let network = self.network.map(DomainNetwork::xml).unwrap_or_default();
-        let shares = self.shares.map(|label| format!(" shares='{}'", escape(label))).unwrap_or_default();
+        // Its volumes are listed by the run's keeper.
+        let made = Made::new(self.run, Purpose::Guest, Vec::new());
+        let (uuid, made) = (&made.uuid, made.element());
         let (label, controller) = (escape(self.label), escape(self.controller));
         let (vcpus, memory) = (self.vcpus, self.memory_bytes.next_multiple_of(1 << 20));
         let (kernel, initramfs, arguments) =
@@ -66,9 +67,10 @@ impl DomainSpec<'_> {
         format!(
             "<domain type='{kind}'>
   <name>{label}</name>
+  <uuid>{uuid}</uuid>
   <title>virtbench, a guest that is measured</title>
   <description>Made by {controller}; it is removed when that ends.</description>
-  <metadata><virtbench:made xmlns:virtbench='{NAMESPACE}' label='{label}'{shares}/></metadata>
+  <metadata>{made}</metadata>
   <memory unit='b'>{memory}</memory>
   <vcpu placement='static' current='{vcpus}'>{most}</vcpu>
 {iothreads}  <os>
@@ -107,8 +109,10 @@ mod tests {
     }
 
     fn spec<'a>(disks: &'a [DomainDisk<'a>]) -> DomainSpec<'a> {
+        static RUN: std::sync::LazyLock<RunId> = std::sync::LazyLock::new(RunId::new_random);
         DomainSpec {
             label: "virtbench-x",
+            run: &RUN,
             controller: "process 1 on a<b",
             accelerator: Accelerator::Tcg,
             vcpus: 1,
@@ -118,7 +122,6 @@ mod tests {
             pool: "a & b",
             disks,
             network: None,
-            shares: None,
             tsc_khz: Some(2_100_000),
         }
     }
@@ -137,8 +140,8 @@ mod tests {
         assert!(text("cmdline").unwrap().ends_with("tsc_early_khz=2100000 VIRTBENCH_WATCH=1"));
         let source = document.descendants().find(|node| node.has_tag_name("source")).unwrap();
         assert_eq!(source.attribute("pool"), Some("a & b"));
-        let made = document.descendants().find(|node| node.has_tag_name((NAMESPACE, "made"))).unwrap();
-        assert_eq!(made.attribute("label"), Some("virtbench-x"));
+        let made = Made::read(&xml).unwrap();
+        assert!(made.is_for(Purpose::Guest) && made.volumes.is_empty(), "{made:?}");
     }
 
     #[test]
@@ -155,7 +158,7 @@ mod tests {
         let (settings, network) = (DiskSettings::default(), DomainNetwork::Bridge("br<0".into()));
         let virtio = DomainDisk { adapter: find_adapter("virtio-blk").unwrap(), ..disk(&settings) };
         let disks = [DomainDisk { read_only: true, ..virtio }, virtio];
-        let spec = DomainSpec { network: Some(&network), shares: Some("virtbench-y"), ..spec(&disks) };
+        let spec = DomainSpec { network: Some(&network), ..spec(&disks) };
         let xml = spec.xml();
         let document = roxmltree::Document::parse(&xml).unwrap();
         let named = |name: &'static str| document.descendants().filter(move |node| node.has_tag_name(name));
@@ -163,6 +166,5 @@ mod tests {
         assert_eq!((targets, named("readonly").count()), (vec!["vda", "vdb"], 1));
         let bridge = named("interface").next().unwrap().children().find(|node| node.has_tag_name("source"));
         assert_eq!(bridge.unwrap().attribute("bridge"), Some("br<0"));
-        assert!(xml.contains("label='virtbench-x' shares='virtbench-y'"), "{xml}");
     }
 }

@@ -1,7 +1,7 @@
 //! Guests on a hypervisor that the user already runs, reached by libvirt.
 //!
 //! ```text
-//! connect           libvirt's own URI; what a killed run left there is swept by its label
+//! connect           libvirt's own URI; what killed runs have left there is removed, by its marks
 //! upload            kernel, initramfs and a disk, as volumes of the pool that is named
 //! start             a transient domain, its processors paused, that ends with the connection
 //! open              its console and the agent's channel, as streams of libvirt's
@@ -12,23 +12,34 @@
 mod address;
 mod appliances;
 mod bare;
+mod beat;
 mod disk;
 mod domain_xml;
 mod environment;
 mod host;
+mod keeper;
 mod label;
+mod left_run;
 mod machine;
+mod made;
 mod network;
 mod prepared;
+mod sign;
 mod storage;
 mod sweep;
 
 pub use address::{LibvirtAddress, LibvirtAddressError};
 pub(crate) use appliances::DomainAppliance;
 pub use appliances::LibvirtAppliances;
-pub use bare::{BootFiles, boot_files_for, connect_with_pool};
+pub use bare::{BootFiles, boot_files_for, connect_to, connect_with_pool};
+pub use beat::Beat;
 pub use disk::{NotByLibvirt, check_disk};
 pub use environment::{Libvirt, LibvirtGuest};
-pub use label::{Label, Owner};
+pub use keeper::Keeper;
+pub use label::Label;
+pub use left_run::{LeftRun, MarkedThing};
+pub use made::{MADE_NAMESPACE, MADE_PREFIX, Made, Purpose, new_uuid};
 pub use network::DomainNetwork;
-pub use storage::Noise;
+pub use sign::{BEAT, SILENT, Sign, Standing, now_s};
+pub use storage::{Noise, check_free, folder_of};
+pub use sweep::{SweepOf, remove_made, runs_on};

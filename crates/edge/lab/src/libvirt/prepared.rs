@@ -1,7 +1,9 @@
 //! What is made on a hypervisor for guests of ours: their kernel and initramfs as volumes, and whatever else they need.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use rustix::system::uname;
 use virtbench_libvirt::{Hypervisor, LibvirtError, Pool};
@@ -11,8 +13,8 @@ use super::address::LibvirtAddress;
 use super::domain_xml::DomainSpec;
 use super::host::{self, Capabilities};
 use super::label::{INITRAMFS, KERNEL, Label};
-use super::storage::{Contents, Volumes, check_room, find_pool};
-use super::sweep::sweep;
+use super::storage::{Account, Contents, Volumes, check_room, find_pool};
+use super::sweep::{SweepOf, remove_made};
 use crate::error::LabError;
 use crate::guest::{Accelerator, KvmCpu};
 use crate::image::GuestImage;
@@ -20,6 +22,8 @@ use crate::kernel::GuestKernel;
 use crate::process::MachineError;
 use crate::tsc::host_tsc_khz;
 
+/// How long removing what killed runs have left may take.
+const SWEEP_LIMIT: Duration = Duration::from_secs(600);
 /// The hypervisor that guests with an agent boot on.
 const KIND: &str = "QEMU";
 
@@ -82,7 +86,8 @@ impl Prepared {
         let capabilities = capabilities(&hypervisor, address).map_err(unusable)?;
         let (accelerator, why) = choose(&capabilities, accelerator, address).map_err(unusable)?;
         let pool = find_pool(&hypervisor, address).map_err(unusable)?;
-        let swept = sweep(&hypervisor, &pool).map_err(failed)?;
+        let until = Instant::now() + SWEEP_LIMIT;
+        let swept = remove_made(&hypervisor, SweepOf::LeftOver, until).map_err(failed)?;
         let boot = boot_files(kernel, image, accelerator).map_err(|error| unusable(error.to_string()))?;
         let needed = boot.iter().chain(&more).map(|file| file.length).sum::<u64>();
         check_room(&pool, address, needed).map_err(unusable)?;
@@ -98,7 +103,8 @@ impl Prepared {
         }
         let label = Label::new();
         let shown = label.to_string();
-        let mut volumes = Volumes::new(address.clone(), pool.clone(), label);
+        let account = Account::begin(address, &hypervisor, &pool, &label).map_err(failed)?;
+        let mut volumes = Volumes::new(Arc::new(account), pool.clone(), label);
         let what = format!("uploading to {}", address.pool());
         let (mut before, mut paths) = (0, Vec::new());
         for contents in boot.into_iter().chain(more) {
@@ -150,6 +156,7 @@ impl Prepared {
     pub(super) fn spec<'a>(&'a self, label: &'a str) -> DomainSpec<'a> {
         DomainSpec {
             label,
+            run: &self.volumes.account().run,
             controller: &self.controller,
             accelerator: self.accelerator,
             vcpus: 1,
@@ -159,7 +166,6 @@ impl Prepared {
             pool: self.address.pool(),
             disks: &[],
             network: None,
-            shares: None,
             tsc_khz: self.tsc_khz,
         }
     }

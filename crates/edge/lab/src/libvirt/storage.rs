@@ -3,15 +3,20 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
+use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use quick_xml::escape::escape;
-use virtbench_libvirt::{Hypervisor, LibvirtError, OnUpload, Pool, Volume};
+use virtbench_libvirt::{ErrorKind, Hypervisor, LibvirtError, OnUpload, Pool, Volume};
+use virtbench_mark::RunId;
 use virtbench_units::{Random, format_bytes};
 
 use super::address::LibvirtAddress;
+use super::keeper::Keeper;
 use super::label::Label;
+use super::made::path_in;
+use super::sweep::{SweepOf, remove_made};
 
 /// How often a pool is asked once more, and how long lies between.
 const REFRESHES: u32 = 20;
@@ -19,6 +24,9 @@ const REFRESH_PAUSE: Duration = Duration::from_millis(100);
 
 /// How long the hypervisor may take to copy a volume.
 const COPY_LIMIT: Duration = Duration::from_secs(600);
+
+/// How long removing what a run has made may take.
+const REMOVE_LIMIT: Duration = Duration::from_secs(120);
 
 /// What goes into a volume.
 pub(super) struct Contents {
@@ -135,18 +143,89 @@ fn described(name: &str, length: u64) -> String {
     )
 }
 
+/// The folder of a pool's volumes on the hypervisor's machine, as its description says.
+#[must_use]
+pub fn folder_of(pool_xml: &str) -> String {
+    path_in(pool_xml, "target").unwrap_or_default().trim_end_matches('/').to_owned()
+}
+
+/// Whether a name is free in a pool: a volume that is there already is not a run's to fill or to remove.
+///
+/// # Errors
+/// It is taken, or the connection failed.
+pub fn check_free(pool: &Pool, name: &str) -> Result<(), LibvirtError> {
+    match pool.volume(name) {
+        Ok(_) => Err(LibvirtError::Local(format!(
+            "there is a volume {name} already, which this run has not made: it stays as it is; begin again, and another name is taken"
+        ))),
+        Err(error) if error.kind() == ErrorKind::NoVolume => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// What a run has made on a hypervisor, of which its keeper keeps account. Dropping it removes all of it.
+#[derive(Debug)]
+pub(super) struct Account {
+    address: LibvirtAddress,
+    hypervisor: Hypervisor,
+    pub(super) run: RunId,
+    folder: String,
+    keeper: Keeper,
+}
+
+impl Account {
+    /// Begins with nothing.
+    pub(super) fn begin(
+        address: &LibvirtAddress,
+        hypervisor: &Hypervisor,
+        pool: &Pool,
+        label: &Label,
+    ) -> Result<Self, LibvirtError> {
+        let (run, folder) = (RunId::new_random(), folder_of(&pool.xml()?));
+        let keeper = Keeper::define(hypervisor, label, &run, Vec::new())?;
+        Ok(Self { address: address.clone(), hypervisor: hypervisor.clone(), run, folder, keeper })
+    }
+
+    /// Lists a volume that is made next, of a name that is free.
+    fn list(&self, pool: &Pool, name: &str) -> Result<(), LibvirtError> {
+        check_free(pool, name)?;
+        self.keeper.list(format!("{}/{name}", self.folder))
+    }
+}
+
+impl Drop for Account {
+    fn drop(&mut self) {
+        let remove = |hypervisor: &Hypervisor| {
+            remove_made(hypervisor, SweepOf::Run(&self.run), Instant::now() + REMOVE_LIMIT)
+        };
+        let Err(error) = remove(&self.hypervisor) else { return };
+        // A connection that broke may be had again: a signal to all processes of a terminal ends libvirt's ssh as well.
+        match Hypervisor::open(self.address.connection()).and_then(|hypervisor| remove(&hypervisor)) {
+            Ok(_) => tracing::info!(run = %self.run, %error, "all is removed over another connection"),
+            Err(error) => {
+                tracing::warn!(run = %self.run, %error, "volumes are left for the next run to remove");
+            }
+        }
+    }
+}
+
 /// Volumes that are removed when this value goes.
 #[derive(Debug)]
 pub(super) struct Volumes {
-    address: LibvirtAddress,
     pool: Pool,
     label: Label,
     made: Vec<Volume>,
+    account: Arc<Account>,
 }
 
 impl Volumes {
-    pub(super) fn new(address: LibvirtAddress, pool: Pool, label: Label) -> Self {
-        Self { address, pool, label, made: Vec::new() }
+    pub(super) fn new(account: Arc<Account>, pool: Pool, label: Label) -> Self {
+        Self { pool, label, made: Vec::new(), account }
+    }
+
+    /// The run that they are of.
+    pub(super) fn account(&self) -> &Arc<Account> {
+        &self.account
     }
 
     /// Makes a volume and fills it; returns where it is on the hypervisor's machine.
@@ -157,6 +236,7 @@ impl Volumes {
     ) -> Result<String, LibvirtError> {
         let Contents { purpose, length, source } = contents;
         let name = self.label.volume(&purpose);
+        self.account.list(&self.pool, &name)?;
         let volume = self.pool.create(&described(&name, length))?;
         self.made.push(volume.clone());
         volume.upload(source, length, on_progress)?;
@@ -167,6 +247,7 @@ impl Volumes {
     /// Makes a volume with the bytes of another one's, which are `length`.
     pub(super) fn copy(&mut self, purpose: &str, from: &str, length: u64) -> Result<(), LibvirtError> {
         let (name, from) = (self.name(purpose), self.pool.volume(from)?);
+        self.account.list(&self.pool, &name)?;
         let volume = self.pool.copy(&described(&name, length), &from, false, COPY_LIMIT)?;
         self.made.push(volume);
         tracing::info!(name, bytes = length, "a volume is copied");
@@ -181,33 +262,16 @@ impl Volumes {
 
 impl Drop for Volumes {
     fn drop(&mut self) {
-        let left = self.made.drain(..).filter(|volume| volume.delete().is_err()).count();
-        if left == 0 {
-            return;
-        }
-        // A connection that broke may be had again: a signal to all processes of a terminal ends libvirt's ssh as well.
-        let again = Hypervisor::open(self.address.connection()).map_err(|error| error.to_string());
-        let removed = again.and_then(|hypervisor| {
-            let pool = find_pool(&hypervisor, &self.address)?;
-            remove(&pool, &self.label).map_err(|error| error.to_string())
-        });
-        match removed {
-            Ok(()) => tracing::info!(label = %self.label, "volumes are removed over another connection"),
-            Err(why) => {
-                tracing::warn!(label = %self.label, left, why, "volumes are left for the next run to remove")
-            }
+        // Those that cannot be deleted now go with the account, which lists them.
+        let path = |volume: Volume| {
+            let name = volume.name().ok()?;
+            volume.delete().ok().map(|()| format!("{}/{name}", self.account.folder))
+        };
+        let gone: Vec<String> = self.made.drain(..).filter_map(path).collect();
+        if !gone.is_empty() {
+            self.account.keeper.forget(&gone);
         }
     }
-}
-
-/// Removes all volumes with this label.
-pub(super) fn remove(pool: &Pool, label: &Label) -> Result<(), LibvirtError> {
-    for volume in pool.volumes()? {
-        if Label::of_volume(&volume.name()?).as_ref() == Some(label) {
-            volume.delete()?;
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::ffi::{c_int, c_uint, c_ulong};
 use std::ptr::null;
 
-use super::{Binding, Object, c_text};
+use super::{Binding, METADATA_ELEMENT, Object, c_text};
 use crate::error::LibvirtError;
 
 /// `VIR_DOMAIN_METADATA_DESCRIPTION`
@@ -39,6 +39,19 @@ impl Binding {
         let text = c_text(text)?;
         let set =
             call!(self.virDomainSetMetadata(domain.raw(), DESCRIPTION, text.as_ptr(), null(), null(), flags));
+        self.done(set).map(drop)
+    }
+
+    pub(crate) fn set_element(
+        &self,
+        domain: &Object,
+        element: &str,
+        (prefix, namespace): (&str, &str),
+        flags: u32,
+    ) -> Result<(), LibvirtError> {
+        let (element, prefix, namespace) = (c_text(element)?, c_text(prefix)?, c_text(namespace)?);
+        let (kind, texts) = (METADATA_ELEMENT, [&element, &prefix, &namespace].map(|text| text.as_ptr()));
+        let set = call!(self.virDomainSetMetadata(domain.raw(), kind, texts[0], texts[1], texts[2], flags));
         self.done(set).map(drop)
     }
 

@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
-use virtbench_lab::{CommandError, run_command};
+use virtbench_lab::{CommandError, check_free, run_command};
 use virtbench_libvirt::{Domain, Volume};
 use virtbench_record::{CloneKind, FailureKind, Phase};
 
@@ -15,8 +15,37 @@ use crate::failure::Failure;
 use crate::stopwatch::Stopwatch;
 
 impl Bench<'_> {
-    /// Makes a domain that is off.
+    /// Makes a domain that is off. It is defined before its disk is made, which it lists: whenever this is cut off, the disk is found.
     pub(super) fn create(&self, name: &str) -> Result<Domain, Failure> {
+        let format = self.disks.format();
+        let domain = self.define(name, format)?;
+        self.with_disk(&domain, self.create_disk(name))?;
+        Ok(domain)
+    }
+
+    fn define(&self, name: &str, format: Format) -> Result<Domain, Failure> {
+        let disk = disk_name(name, format);
+        check_free(self.pool, &disk).map_err(failure)?;
+        let path = self.disks.path(&disk);
+        let xml = self.model.domain(name, (&path, format));
+        self.hypervisor.define(&xml, self.left()).map_err(failure)
+    }
+
+    /// Takes a domain away again whose disk could not be made. One that was late stays: its disk may come yet.
+    fn with_disk(&self, domain: &Domain, disk: Result<Volume, Failure>) -> Result<(), Failure> {
+        match disk {
+            Err(error) if matches!(error.kind, FailureKind::TimedOut | FailureKind::Unreachable) => {
+                Err(error)
+            }
+            Err(error) => {
+                let _ = domain.undefine(self.left());
+                Err(error)
+            }
+            Ok(_) => Ok(()),
+        }
+    }
+
+    fn create_disk(&self, name: &str) -> Result<Volume, Failure> {
         let format = self.disks.format();
         let xml = |backing| volume(&disk_name(name, format), self.disks.bytes, format, backing);
         let base = self.disks.base.as_deref();
@@ -28,9 +57,7 @@ impl Bench<'_> {
             }
             _ => self.pool.create(&xml(base)),
         };
-        let path = made.and_then(|disk| disk.path()).map_err(failure)?;
-        let domain = self.model.domain(name, (&path, format));
-        self.hypervisor.define(&domain, self.left()).map_err(failure)
+        made.map_err(failure)
     }
 
     pub(super) fn clone_vm(
@@ -41,14 +68,14 @@ impl Bench<'_> {
         watch: &mut Stopwatch,
     ) -> Result<(), Failure> {
         let format = if way == CloneKind::Linked { Format::Qcow2 } else { self.disks.format() };
-        let disk = self.clone_disk(name, &disk_name(into, format), way, watch);
-        let defined = disk.and_then(|disk| {
-            let path = disk.path().map_err(failure)?;
-            let domain = self.model.domain(into, (&path, format));
-            self.hypervisor.define(&domain, self.left()).map(drop).map_err(failure)
-        });
+        watch.lap(Phase::Client);
+        let defined = self.define(into, format);
         watch.lap(Phase::Running);
-        defined?;
+        let domain = defined?;
+        let disk = self.clone_disk(name, &disk_name(into, format), way, watch);
+        let made = self.with_disk(&domain, disk);
+        watch.lap(Phase::Running);
+        made?;
         let seen =
             self.until("the copy is listed", || self.hypervisor.domain(into).map(|_| true).map_err(failure));
         watch.lap(Phase::Seen);
@@ -65,15 +92,15 @@ impl Bench<'_> {
         let format = self.disks.format();
         if way == CloneKind::Linked {
             let xml = volume(into, self.disks.bytes, Format::Qcow2, self.disks.base.as_deref());
-            watch.lap(Phase::Client);
             return self.pool.create(&xml).map_err(failure);
         }
-        let from = self.pool.volume(&disk_name(name, format)).map_err(failure)?;
+        let from = self.pool.volume(&disk_name(name, format)).map_err(failure);
+        watch.lap(Phase::Accepted);
+        let from = from?;
         if way == CloneKind::Array {
             return self.told_to_clone(&from, into, watch);
         }
         let xml = volume(into, self.disks.bytes, format, None);
-        watch.lap(Phase::Client);
         self.pool.copy(&xml, &from, way == CloneKind::Reflink, self.left()).map_err(failure)
     }
 

@@ -2,25 +2,28 @@
 
 use std::collections::BTreeMap;
 use std::io::Read;
-use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use virtbench_lab::{
-    Accelerator, GuestImage, GuestKernel, Label, LibvirtAddress, Noise, STAY, boot_files_for,
-    connect_with_pool,
+    Accelerator, GuestImage, GuestKernel, Keeper, Label, LibvirtAddress, Noise, STAY, SweepOf,
+    boot_files_for, check_free, connect_with_pool, folder_of, remove_made,
 };
-use virtbench_libvirt::{DomainEvents, Hypervisor, Pool};
+use virtbench_libvirt::{Hypervisor, Pool};
+use virtbench_mark::RunId;
 use virtbench_record::{CloneKind, FailureKind, PlatformFacts};
 
-use super::disks::{Disks, cannot_share};
-use super::platform::{LibvirtPlatform, Other};
+use super::disks::{Disks, cannot_share, tried_names};
+use super::platform::{LibvirtPlatform, Link, Other};
 use super::refusals::failure;
-use super::sweep::{is_left_over, remove};
 use super::xml::{Boot, Format, Model, volume};
 use crate::failure::Failure;
 
 /// The hypervisor that has only the description of guests.
 const TEST: &str = "TEST";
+/// Volumes that all VMs share, by the ends of their names.
+const SHARED: [&str; 3] = ["shared-kernel", "shared-initramfs", "shared-disk"];
 /// How long removing what killed runs have left may take.
 const SWEEP_LIMIT: Duration = Duration::from_secs(600);
 
@@ -66,46 +69,51 @@ impl LibvirtPlatform {
         options: &LibvirtOptions,
         on_upload: &mut OnUpload<'_>,
     ) -> Result<Self, Failure> {
-        let (hypervisor, pool) = connect(address)?;
-        let other = options.destination.as_ref().map(|to| other(address, to)).transpose()?;
-        let mut notes = sweep(&hypervisor, &pool)?;
-        if let Some(other) = &other {
-            notes.extend(sweep(&other.hypervisor, &other.pool)?);
+        let (link, not_listened) = open_link(address, options.destination.as_ref())?;
+        let hypervisor = &link.hypervisor;
+        let mut notes = Vec::new();
+        for one in link.hypervisors() {
+            notes.extend(sweep(one)?);
         }
+        notes.extend(not_listened);
         let versions = hypervisor.versions().map_err(failure)?;
         let kind = hypervisor.kind().map_err(failure)?;
         let others = hypervisor.domains().map_err(failure)?.len();
         let mut facts = PlatformFacts {
             address: address.to_string(),
             software: format!("{kind} {}, by libvirt {}", versions[0], versions[1]),
-            hosts: 1 + u32::from(other.is_some()),
+            hosts: 1 + u32::from(link.other.is_some()),
             others: u32::try_from(others).unwrap_or(u32::MAX),
             notes,
         };
         let label = Label::new();
         let model = Model {
             kind: kind.to_lowercase(),
-            label: label.to_string(),
+            run: RunId::new_random(),
             memory_bytes: options.memory_bytes,
             boot: None,
         };
-        let events = listen(&hypervisor, &mut facts);
+        let pool_xml = link.pool.xml().map_err(failure)?;
         let mut platform = Self {
-            hypervisor,
-            events,
-            pool,
-            other,
+            addresses: (address.clone(), options.destination.clone()),
+            link: Mutex::new(Arc::new(link)),
             label,
             model,
             facts: PlatformFacts::default(),
             disks: Disks {
                 bytes: options.disk_bytes,
+                folder: folder_of(&pool_xml),
                 base: None,
                 ways: options.clones.clone(),
                 command: options.array_command.clone(),
             },
             domains: Mutex::new(BTreeMap::new()),
+            keeper: None,
+            again: Mutex::default(),
         };
+        if kind != TEST {
+            platform.keeper = Some(platform.keep_account()?);
+        }
         platform.check_ways(address, &kind)?;
         let shared = if kind == TEST {
             facts.notes.push("libvirt's test driver: its guests are descriptions alone, nothing runs".into());
@@ -126,7 +134,7 @@ impl LibvirtPlatform {
         if !self.disks.shares() {
             return Ok(());
         }
-        cannot_share(&self.pool, &self.label.to_string()).map_or(Ok(()), |why| unusable(&why))
+        cannot_share(&self.link().pool, &self.label.to_string()).map_or(Ok(()), |why| unusable(&why))
     }
 
     fn upload_shared(
@@ -140,7 +148,7 @@ impl LibvirtPlatform {
         let Some((kernel, image)) = &options.guest else {
             return Err(unusable(format!("{address}: its guests need a kernel")));
         };
-        let boot = boot_files_for(&self.hypervisor, address, kernel, image, options.accelerator)
+        let boot = boot_files_for(&self.link().hypervisor, address, kernel, image, options.accelerator)
             .map_err(unusable)?;
         let [kernel, initramfs] = boot.files;
         let kernel = self.upload("shared-kernel", kernel, on_upload)?;
@@ -157,6 +165,15 @@ impl LibvirtPlatform {
         Ok(())
     }
 
+    /// Has a domain list what all VMs will share, before any of it is made.
+    fn keep_account(&self) -> Result<Keeper, Failure> {
+        let (link, shared) = (self.link(), SHARED.map(|purpose| format!("{}-{purpose}", self.label)));
+        let names: Vec<String> = shared.into_iter().chain(tried_names(&self.label.to_string())).collect();
+        names.iter().try_for_each(|name| check_free(&link.pool, name)).map_err(failure)?;
+        let paths = names.iter().map(|name| self.disks.path(name)).collect();
+        Keeper::define(&link.hypervisor, &self.label, &self.model.run, paths).map_err(failure)
+    }
+
     /// Makes and fills a volume that all VMs share; where it is on the hypervisor's machine.
     fn upload(
         &self,
@@ -165,26 +182,32 @@ impl LibvirtPlatform {
         on_upload: &mut OnUpload<'_>,
     ) -> Result<String, Failure> {
         let name = format!("{}-{purpose}", self.label);
-        let made = self.pool.create(&volume(&name, length, Format::Raw, None)).map_err(failure)?;
+        let made = self.link().pool.create(&volume(&name, length, Format::Raw, None)).map_err(failure)?;
         let what = purpose.trim_start_matches("shared-");
         made.upload(source, length, &mut |done, all| on_upload(what, done, all)).map_err(failure)?;
         made.path().map_err(failure)
     }
 }
 
-/// Its events, or a note that there are none.
-fn listen(hypervisor: &Hypervisor, facts: &mut PlatformFacts) -> Option<DomainEvents> {
+/// Connects, to both where VMs migrate; with a note where there are no events.
+pub(super) fn open_link(
+    address: &LibvirtAddress,
+    destination: Option<&LibvirtAddress>,
+) -> Result<(Link, Option<String>), Failure> {
+    let (hypervisor, pool) = connect(address)?;
+    let other = destination.map(|to| other(address, to)).transpose()?;
     let events = hypervisor.events();
-    let note = |error| {
-        facts.notes.push(format!("it has no events, so that phases are told from calls alone: {error}"))
-    };
-    events.map_err(note).ok()
+    let note = events
+        .as_ref()
+        .err()
+        .map(|error| format!("it has no events, so that phases are told from calls alone: {error}"));
+    let link = Link { hypervisor, events: events.ok(), pool, other, is_broken: AtomicBool::new(false) };
+    Ok((link, note))
 }
 
 /// Removes what killed runs have left; a note of it.
-fn sweep(hypervisor: &Hypervisor, pool: &Pool) -> Result<Vec<String>, Failure> {
-    let swept =
-        remove(hypervisor, pool, &is_left_over, None, Instant::now() + SWEEP_LIMIT).map_err(failure)?;
+fn sweep(hypervisor: &Hypervisor) -> Result<Vec<String>, Failure> {
+    let swept = remove_made(hypervisor, SweepOf::LeftOver, Instant::now() + SWEEP_LIMIT).map_err(failure)?;
     if swept == 0 {
         return Ok(Vec::new());
     }
@@ -202,9 +225,9 @@ fn other(address: &LibvirtAddress, to: &LibvirtAddress) -> Result<Other, Failure
     if address.connection() == to.connection() {
         return Err(wrong("it is the hypervisor that VMs are to leave; name another one"));
     }
-    let (hypervisor, pool) = connect(to)?;
+    let (hypervisor, _) = connect(to)?;
     let over = to.host().is_none().then_some("tcp://127.0.0.1");
     let events = hypervisor.events().ok();
     let back = address.host().is_none().then_some("tcp://127.0.0.1");
-    Ok(Other { hypervisor, events, pool, over, back })
+    Ok(Other { hypervisor, events, over, back })
 }

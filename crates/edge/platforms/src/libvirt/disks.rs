@@ -17,6 +17,8 @@ const TRIED_WITHIN: Duration = Duration::from_secs(60);
 pub(super) struct Disks {
     /// Bytes of each.
     pub(super) bytes: u64,
+    /// The folder of their pool on the hypervisor's machine.
+    pub(super) folder: String,
     /// Where the bytes are that all begin with.
     pub(super) base: Option<String>,
     /// Ways in which clones are made.
@@ -30,6 +32,11 @@ impl Disks {
     /// bytes. Otherwise a disk is an overlay of what all begin with.
     pub(super) fn are_raw(&self) -> bool {
         self.ways.iter().any(|way| matches!(way, CloneKind::Reflink | CloneKind::Array))
+    }
+
+    /// Where a volume of this name will be, so that it can be listed before it is made.
+    pub(super) fn path(&self, name: &str) -> String {
+        format!("{}/{name}", self.folder)
     }
 
     /// The format of all but linked clones.
@@ -48,17 +55,18 @@ pub(super) fn disk_name(vm: &str, format: Format) -> String {
     format!("{vm}.{}", format.name())
 }
 
-/// The names that a VM's disk may have.
-pub(super) fn disk_names(vm: &str) -> [String; 2] {
-    [Format::Raw, Format::Qcow2].map(|format| disk_name(vm, format))
+/// Names of the volumes with which it is tried whether blocks are shared, of this label.
+pub(super) fn tried_names(label: &str) -> [String; 2] {
+    ["shares-from", "shares-to"].map(|name| format!("{label}-{name}.raw"))
 }
 
 /// Why a pool cannot share blocks between two files; tried with two small volumes of this label.
 pub(super) fn cannot_share(pool: &Pool, label: &str) -> Option<String> {
-    let made = |name: &str| volume(&format!("{label}-{name}.raw"), TRIED_BYTES, Format::Raw, None);
+    let made = |name: &str| volume(name, TRIED_BYTES, Format::Raw, None);
+    let [from_name, to_name] = tried_names(label);
     let tried = (|| {
-        let from = pool.create(&made("shares-from"))?;
-        let shared = pool.copy(&made("shares-to"), &from, true, TRIED_WITHIN);
+        let from = pool.create(&made(&from_name))?;
+        let shared = pool.copy(&made(&to_name), &from, true, TRIED_WITHIN);
         from.delete()?;
         shared?.delete()
     })();

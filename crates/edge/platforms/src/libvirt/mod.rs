@@ -5,13 +5,13 @@ mod connect;
 mod disks;
 mod guest;
 mod jobs;
-mod labels;
+mod outage;
 mod platform;
 mod refusals;
 mod states;
-mod sweep;
 mod vm;
 mod xml;
 
 pub use connect::{LibvirtOptions, OnUpload};
 pub use platform::LibvirtPlatform;
+pub(crate) use refusals::failure;

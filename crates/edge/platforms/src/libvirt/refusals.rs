@@ -15,7 +15,7 @@ const NO_SNAPSHOT: i32 = 72;
 const BUSY: i32 = 87;
 
 /// What libvirt said, as a failure of an operation.
-pub(super) fn failure(error: LibvirtError) -> Failure {
+pub(crate) fn failure(error: LibvirtError) -> Failure {
     let message = error.to_string();
     let code = if let LibvirtError::Refused { code, .. } = &error { *code } else { 0 };
     let kind = match (&error, error.kind()) {

@@ -2,13 +2,14 @@
 
 use std::time::{Duration, Instant};
 
+use virtbench_lab::{MADE_NAMESPACE, MADE_PREFIX, Made, check_free};
 use virtbench_libvirt::{
     Domain, DomainChange, DomainEvents, ErrorKind, Hypervisor, LibvirtError, Pool, StartFlags,
 };
 use virtbench_operations::VmState;
 use virtbench_record::{FailureKind, Phase};
 
-use super::disks::{Disks, disk_names};
+use super::disks::Disks;
 use super::guest::{answers, close, open_console, wait_for_answer};
 use super::refusals::failure;
 use super::xml::{Format, Model, disk_xml, snapshot, volume};
@@ -108,7 +109,7 @@ impl Bench<'_> {
     }
 
     fn reconfigure(&self, domain: &Domain, note: &str, watch: &mut Stopwatch) -> Result<(), Failure> {
-        let runs = state(domain)? != VmState::Off;
+        let runs = self.asks(watch, || state(domain))? != VmState::Off;
         let change = || domain.describe(note, runs, self.left());
         self.does(watch, change, "its description says so", || {
             Ok(domain.description().map_err(failure)? == note)
@@ -129,16 +130,39 @@ impl Bench<'_> {
     }
 
     fn remove(&self, domain: &Domain, name: &str, watch: &mut Stopwatch) -> Result<(), Failure> {
-        let disks = disks_of(&domain.xml().map_err(failure)?, name);
+        let made = self.asks(watch, || self.made(domain, name))?;
+        // While it is there, it says that its volumes are ours.
         let remove = || {
-            domain.undefine(self.left())?;
-            disks.iter().try_for_each(|disk| self.delete_volume(disk))
+            let names = made.volumes.iter().filter_map(|path| path.rsplit('/').next());
+            names.into_iter().try_for_each(|disk| self.delete_volume(disk))?;
+            domain.undefine(self.left())
         };
         self.does(watch, remove, "it is gone", || match self.hypervisor.domain(name) {
             Ok(_) => Ok(false),
             Err(error) if error.kind() == ErrorKind::NoDomain => Ok(true),
             Err(error) => Err(failure(error)),
         })
+    }
+
+    /// What a domain says of itself, if it is of this run.
+    fn made(&self, domain: &Domain, name: &str) -> Result<Made, Failure> {
+        let made = Made::read(&domain.xml().map_err(failure)?).filter(|made| made.mark.run == self.model.run);
+        made.ok_or_else(|| {
+            Failure::new(FailureKind::Denied, format!("{name} is not of this run: it is left alone"))
+        })
+    }
+
+    /// Has a domain list these volumes as its own.
+    fn list_volumes(&self, domain: &Domain, made: &Made) -> Result<(), LibvirtError> {
+        domain.set_element(&made.bare_element(), MADE_PREFIX, MADE_NAMESPACE, self.left())
+    }
+
+    /// What has to be asked before the operation is: the time is the platform's, and not ours.
+    fn asks<T>(&self, watch: &mut Stopwatch, ask: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+        watch.lap(Phase::Client);
+        let answer = ask();
+        watch.lap(Phase::Accepted);
+        answer
     }
 
     fn delete_volume(&self, name: &str) -> Result<(), LibvirtError> {
@@ -150,8 +174,12 @@ impl Bench<'_> {
 
     fn attach(&self, domain: &Domain, vm: &str, disk: &str, watch: &mut Stopwatch) -> Result<(), Failure> {
         let name = attached_name(vm, disk);
-        let target = self.free_target(domain)?;
+        let target = self.asks(watch, || self.free_target(domain))?;
+        let mut made = self.asks(watch, || self.made(domain, vm))?;
+        made.volumes.push(self.disks.path(&name));
         let attach = || {
+            check_free(self.pool, &name)?;
+            self.list_volumes(domain, &made)?;
             let path = self.pool.create(&volume(&name, ATTACHED_BYTES, Format::Qcow2, None))?.path()?;
             domain.attach(&disk_xml((&path, Format::Qcow2), target), self.left())
         };
@@ -160,8 +188,12 @@ impl Bench<'_> {
 
     fn detach(&self, domain: &Domain, vm: &str, disk: &str, watch: &mut Stopwatch) -> Result<(), Failure> {
         let name = attached_name(vm, disk);
-        let path = self.pool.volume(&name).and_then(|volume| volume.path()).map_err(failure)?;
-        let xml = domain.xml().map_err(failure)?;
+        let (path, xml) = self.asks(watch, || {
+            let path = self.pool.volume(&name).and_then(|volume| volume.path()).map_err(failure)?;
+            Ok((path, domain.xml().map_err(failure)?))
+        })?;
+        let mut made = Made::read(&xml).filter(|made| made.mark.run == self.model.run);
+        made.iter_mut().for_each(|made| made.volumes.retain(|one| *one != path));
         let target = TARGETS
             .into_iter()
             .find(|target| xml.contains(&format!("<target dev='{target}'")) && belongs(&xml, &path, target));
@@ -169,7 +201,8 @@ impl Bench<'_> {
             target.ok_or_else(|| Failure::new(FailureKind::Vanished, format!("{name} is not attached")))?;
         let detach = || {
             domain.detach(&disk_xml((&path, Format::Qcow2), target), self.left())?;
-            self.delete_volume(&name)
+            self.delete_volume(&name)?;
+            made.as_ref().map_or(Ok(()), |made| self.list_volumes(domain, made))
         };
         self.does(watch, detach, "the disk is gone", || Ok(!has(domain, &name)?))
     }
@@ -257,7 +290,7 @@ pub(super) fn state(domain: &Domain) -> Result<VmState, Failure> {
     })
 }
 
-fn has(domain: &Domain, disk: &str) -> Result<bool, Failure> {
+pub(super) fn has(domain: &Domain, disk: &str) -> Result<bool, Failure> {
     Ok(domain.xml().map_err(failure)?.contains(&format!("/{disk}'")))
 }
 
@@ -275,15 +308,7 @@ fn belongs(xml: &str, path: &str, target: &str) -> bool {
     })
 }
 
-/// The names of a domain's own disks.
-fn disks_of(xml: &str, vm: &str) -> Vec<String> {
-    let Ok(document) = roxmltree::Document::parse(xml) else { return Vec::new() };
-    let files = document.descendants().filter(|node| node.has_tag_name("source"));
-    let names = files.filter_map(|node| Some(node.attribute("file")?.rsplit('/').next()?.to_owned()));
-    names.filter(|name| disk_names(vm).contains(name) || name.starts_with(&format!("{vm}-"))).collect()
-}
-
-fn attached_name(vm: &str, disk: &str) -> String {
+pub(super) fn attached_name(vm: &str, disk: &str) -> String {
     format!("{vm}-{disk}.qcow2")
 }
 
@@ -292,17 +317,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_domain_s_own_disks_are_removed_with_it() {
-        let file = |name: &str| format!("<disk><source file='/pool/{name}'/><target dev='vda'/></disk>");
-        let xml = format!(
-            "<domain>{}{}{}{}{}</domain>",
-            file("l-1.qcow2"),
-            file("l-1-disk3.qcow2"),
-            file("l-1.raw"),
-            file("l-10.qcow2"),
-            file("precious.qcow2")
-        );
-        assert_eq!(disks_of(&xml, "l-1"), ["l-1.qcow2", "l-1-disk3.qcow2", "l-1.raw"]);
-        assert!(belongs(&xml, "/pool/l-1.qcow2", "vda") && !belongs(&xml, "/pool/l-1.qcow2", "vdb"));
+    fn a_disk_is_known_by_its_path_and_target() {
+        let xml = "<domain><disk><source file='/pool/l-1.qcow2'/><target dev='vda'/></disk></domain>";
+        assert!(belongs(xml, "/pool/l-1.qcow2", "vda") && !belongs(xml, "/pool/l-1.qcow2", "vdb"));
     }
 }

@@ -1,17 +1,15 @@
 //! Domains, volumes and snapshots in libvirt's words.
 
 use quick_xml::escape::escape;
-use roxmltree::Document;
-
-/// The namespace of the element by which a domain is known to be a run's.
-pub(super) const NAMESPACE: &str = "urn:virtbench:operated";
+use virtbench_lab::{Made, Purpose};
+use virtbench_mark::RunId;
 
 /// What every domain of a run is made of.
 #[derive(Debug, Clone)]
 pub(super) struct Model {
     /// `kvm`, `qemu` or `test`.
     pub(super) kind: String,
-    pub(super) label: String,
+    pub(super) run: RunId,
     pub(super) memory_bytes: u64,
     /// What a guest boots, as the hypervisor's machine has it; nothing where guests are not real.
     pub(super) boot: Option<Boot>,
@@ -43,10 +41,12 @@ impl Format {
 }
 
 impl Model {
-    /// A domain of this name with its disk at this path.
+    /// A domain of this name with its disk at this path, which it lists as its own.
     pub(super) fn domain(&self, name: &str, (disk, format): (&str, Format)) -> String {
         let (kind, memory) = (&self.kind, self.memory_bytes.next_multiple_of(1 << 20));
-        let (label, name) = (escape(&self.label), escape(name));
+        let name = escape(name);
+        let made = Made::new(&self.run, Purpose::Vm, vec![disk.to_owned()]);
+        let (element, uuid) = (made.element(), &made.uuid);
         let os = self.boot.as_ref().map_or_else(
             || "<type>hvm</type>".to_owned(),
             |boot| {
@@ -67,9 +67,10 @@ impl Model {
         format!(
             "<domain type='{kind}'>
   <name>{name}</name>
+  <uuid>{uuid}</uuid>
   <title>virtbench, a VM that is managed</title>
   <description>new</description>
-  <metadata><virtbench:operated xmlns:virtbench='{NAMESPACE}' label='{label}'/></metadata>
+  <metadata>{element}</metadata>
   <memory unit='b'>{memory}</memory>
   <vcpu>1</vcpu>
   <os>{os}</os>
@@ -118,28 +119,24 @@ pub(super) fn snapshot(name: &str) -> String {
     format!("<domainsnapshot><name>{}</name></domainsnapshot>", escape(name))
 }
 
-/// The label in the element of a run's.
-pub(super) fn label_in(made: &str) -> Option<String> {
-    let document = Document::parse(made).ok()?;
-    document.root_element().attribute("label").map(str::to_owned)
-}
-
 #[cfg(test)]
 mod tests {
+    use roxmltree::Document;
+
     use super::*;
 
     #[test]
     fn descriptions_are_xml_whatever_names_are_in_them() {
         let boot = Boot { kernel: "/it's".into(), initramfs: "/a&b".into(), arguments: "a<b".into() };
-        let mut model = Model { kind: "qemu".into(), label: "l".into(), memory_bytes: 1, boot: Some(boot) };
+        let mut model =
+            Model { kind: "qemu".into(), run: RunId::new_random(), memory_bytes: 1, boot: Some(boot) };
         for _ in 0..2 {
             let xml = model.domain("n", ("/pool/d & e", Format::Raw));
             let document = Document::parse(&xml).unwrap();
             let source = document.descendants().find(|node| node.has_tag_name("source")).unwrap();
             assert_eq!(source.attribute("file"), Some("/pool/d & e"));
-            let made =
-                document.descendants().find(|node| node.has_tag_name((NAMESPACE, "operated"))).unwrap();
-            assert_eq!(made.attribute("label"), Some("l"));
+            let made = Made::read(&xml).unwrap();
+            assert_eq!((made.mark.run, made.volumes), (model.run.clone(), vec!["/pool/d & e".to_owned()]));
             model = Model { kind: "test".into(), boot: None, ..model };
         }
         assert!(Document::parse(&volume("a<", 7, Format::Qcow2, Some("/b&"))).is_ok());

@@ -29,8 +29,13 @@ pub fn show(args: &AnalyseArgs, table: &OperationsTable) -> Outcome {
     let (fewest, most) = vms.fold((f64::INFINITY, 0.0f64), |(low, high), vms| (low.min(vms), high.max(vms)));
     let takeaway = growth_takeaway(&growth, fewest, most);
     if args.json {
-        let analysis =
-            OperationsAnalysis { steps: Vec::new(), growth, tenants: Vec::new(), sustained_per_minute: None };
+        let analysis = OperationsAnalysis {
+            steps: Vec::new(),
+            growth,
+            tenants: Vec::new(),
+            sustained_per_minute: None,
+            incomplete: Vec::new(),
+        };
         let summary = summarise_operations(concluded(args, &takeaway), &analysis);
         return Ok(print_json(&summary)?);
     }

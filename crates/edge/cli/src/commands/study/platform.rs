@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use virtbench_lab::{GuestImage, LabError, LibvirtAddress, find_kernel};
-use virtbench_platforms::{LibvirtOptions, LibvirtPlatform, OnVsphere, Platform};
+use virtbench_platforms::{LibvirtOptions, LibvirtPlatform, OnVsphere, Platform, VsphereOptions};
 use virtbench_record::{CloneKind, FailureKind};
 use virtbench_study::{Event, Run, StudyError};
 
@@ -13,7 +13,7 @@ use crate::exit::{Failure, Kind};
 
 /// How an address of vSphere's begins.
 const VSPHERE: &str = "vsphere+";
-/// Until vSphere has answered, and has removed what killed runs have left.
+/// Until vSphere has answered; removing what killed runs have left takes longer where there is much of it.
 const VSPHERE_LIMIT: Duration = Duration::from_secs(600);
 
 /// A platform, and what VMs there are made of.
@@ -61,7 +61,8 @@ impl WantedPlatform<'_> {
     /// The platform that the address names.
     pub(super) fn connect(&self, run: &mut Run<'_>) -> Result<Box<dyn Platform>, StudyError> {
         if self.address.starts_with(VSPHERE) {
-            let platform = OnVsphere::connect(self.address, Instant::now() + VSPHERE_LIMIT)?;
+            let options = VsphereOptions { memory_bytes: self.memory_bytes, disk_bytes: self.disk_bytes };
+            let platform = OnVsphere::connect(self.address, options, Instant::now() + VSPHERE_LIMIT)?;
             return Ok(Box::new(platform));
         }
         let refused =

@@ -175,6 +175,26 @@ impl Libvirtd {
         String::from_utf8(said.stdout).unwrap().split_whitespace().map(str::to_owned).collect()
     }
 
+    /// The same without those that are never started and list what runs have made.
+    pub fn guests(&self) -> Vec<String> {
+        self.domains().into_iter().filter(|name| !name.ends_with(".shared")).collect()
+    }
+
+    /// Defines a domain.
+    pub fn define(&self, xml: &str) {
+        let path = self.path("defined.xml");
+        fs::write(&path, xml).unwrap();
+        let said = self.virsh(&["define", &path.display().to_string()]);
+        assert!(said.status.success(), "{said:?}");
+    }
+
+    /// Its description of a domain.
+    pub fn xml(&self, domain: &str) -> String {
+        let said = self.virsh(&["dumpxml", "--inactive", domain]);
+        assert!(said.status.success(), "{said:?}");
+        String::from_utf8(said.stdout).unwrap()
+    }
+
     /// Names of the files in its pool.
     pub fn volumes(&self) -> Vec<String> {
         names(&self.path("pool"))

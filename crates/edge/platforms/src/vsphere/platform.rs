@@ -1,19 +1,21 @@
-//! vSphere as a platform: a vCenter or a host by its VIM API.
+//! The seam, for vSphere.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
-use virtbench_lab::{Label, Owner};
+use virtbench_mark::{Owner, RunId};
 use virtbench_operations::VmState;
-use virtbench_record::{CloneKind, FailureKind, OperationKind, Phase, Phases, PlatformFacts};
-use virtbench_vsphere::{
-    Address, Cluster, Course, Disk, FaultKind, Machine, Operation, Password, Power, Reference, Until,
-    Vsphere, VsphereError,
-};
+use virtbench_record::{CloneKind, FailureKind, OperationKind, Phase, PlatformFacts};
+use virtbench_vsphere::{Cluster, Disk, Machine, Operation, Power, Reference, Shape, Until, Vsphere};
 
+use super::done::{Done, failure, nanoseconds};
+use super::keeper::Keeper;
+use super::owned::{Owned, VM};
+use super::shape::give_shape;
+use super::sweep::remove;
 use crate::failure::Failure;
 use crate::platform::{Action, Performed, Platform};
 
@@ -24,7 +26,7 @@ const SHARED: &str = "virtbench-linked";
 
 /// A VM of this run.
 #[derive(Debug, Clone)]
-struct Ours {
+pub(super) struct Ours {
     machine: Reference,
     host: Reference,
     snapshots: HashMap<String, Reference>,
@@ -33,16 +35,20 @@ struct Ours {
 
 /// VMs on one cluster of a vCenter, or on one host.
 pub struct OnVsphere {
-    server: Vsphere,
-    address: String,
-    label: String,
-    cluster: Cluster,
-    template: Option<Reference>,
-    hosts: usize,
-    others: usize,
+    pub(super) server: Arc<Vsphere>,
+    pub(super) address: String,
+    pub(super) label: String,
+    pub(super) run: RunId,
+    pub(super) cluster: Cluster,
+    pub(super) template: Option<Reference>,
+    /// What VMs are to have.
+    pub(super) wanted: Shape,
+    pub(super) facts: PlatformFacts,
     /// VMs are made on the hosts in turn.
-    turn: AtomicUsize,
-    ours: Mutex<HashMap<String, Ours>>,
+    pub(super) turn: AtomicUsize,
+    pub(super) ours: Mutex<HashMap<String, Ours>>,
+    /// It says that the run lives.
+    pub(super) _keeper: Keeper,
 }
 
 impl fmt::Debug for OnVsphere {
@@ -52,44 +58,6 @@ impl fmt::Debug for OnVsphere {
 }
 
 impl OnVsphere {
-    /// Whether this is an address of vSphere's.
-    ///
-    /// # Errors
-    /// Why not, with what to write.
-    pub fn check(address: &str) -> Result<(), Failure> {
-        Address::parse(address).map(drop).map_err(failure)
-    }
-
-    /// Connects to `vsphere+https://...`, with a label that nothing has had before, and removes what killed runs have left.
-    ///
-    /// # Errors
-    /// The address makes no sense; the server cannot be reached or trusted, refuses the user, or has no host that can be
-    /// used; the template is not there.
-    pub fn connect(address: &str, deadline: Instant) -> Result<Self, Failure> {
-        let address = Address::parse(address).map_err(failure)?;
-        let password = Password::find(address.password_file.as_deref()).map_err(failure)?;
-        let server = Vsphere::connect(&address, password, deadline).map_err(failure)?;
-        let (hosts, cluster) = server.cluster(deadline).map_err(failure)?;
-        let (shown, label) = (address.to_string(), Label::new().to_string());
-        let (turn, ours) = (AtomicUsize::new(0), Mutex::default());
-        let mut platform =
-            Self { server, address: shown, label, cluster, template: None, hosts, others: 0, turn, ours };
-        let swept = platform.sweep(deadline)?;
-        if swept > 0 {
-            tracing::info!(swept, "VMs of runs that were killed are removed");
-        }
-        let inventory = platform.server.inventory(deadline).map_err(failure)?;
-        platform.others = inventory.iter().filter(|(_, machine)| !is_virtbenchs(machine)).count();
-        let named = |name: &String| {
-            inventory.named(name).cloned().ok_or_else(|| {
-                let why = format!("no VM or template {name:?}, or several: see template=NAME in the address");
-                Failure::new(FailureKind::Refused, why)
-            })
-        };
-        platform.template = address.template.as_ref().map(named).transpose()?;
-        Ok(platform)
-    }
-
     fn ours(&self) -> MutexGuard<'_, HashMap<String, Ours>> {
         self.ours.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -117,11 +85,17 @@ impl OnVsphere {
         &hosts[(here + 1) % hosts.len()]
     }
 
-    /// Makes a VM and remembers it.
-    fn make(&self, name: &str, from: Option<(&Reference, CloneKind)>, deadline: Instant) -> Done {
+    /// Makes a VM and remembers it. A copy of one of the run's has all that this has.
+    fn make(
+        &self,
+        name: &str,
+        from: Option<(&Reference, CloneKind)>,
+        shape: Shape,
+        deadline: Instant,
+    ) -> Done {
         let mut done = Done::default();
-        let (label, cluster, host) = (self.label.as_str(), &self.cluster, self.next_host());
-        if !name.starts_with(label) {
+        let (cluster, host) = (&self.cluster, self.next_host());
+        if !name.starts_with(&self.label) {
             let why = format!("{name:?} does not begin with the run's label");
             return done.refused(Failure::new(FailureKind::Refused, why));
         }
@@ -136,11 +110,14 @@ impl OnVsphere {
             },
             _ => None,
         };
+        let owned = Owned::new(&self.run, VM);
+        let text = owned.text();
+        let own = owned.own(&text);
         let operation = match from {
             Some((machine, _)) => {
-                Operation::Clone { machine, name, label, cluster, host, linked: linked.as_ref() }
+                Operation::Clone { machine, name, own, shape, cluster, host, linked: linked.as_ref() }
             }
-            None => Operation::Create { name, label, cluster, host },
+            None => Operation::Create { name, own, shape, cluster, host },
         };
         let made = done.run(&self.server, &operation, deadline);
         if let Some(machine) = made {
@@ -213,7 +190,9 @@ impl OnVsphere {
             }
             Action::PowerOff => drop(done.run(&self.server, &Operation::PowerOff(machine), deadline)),
             Action::Suspend => drop(done.run(&self.server, &Operation::Suspend(machine), deadline)),
-            Action::Clone { into, kind } => return self.make(into, Some((machine, *kind)), deadline),
+            Action::Clone { into, kind } => {
+                return self.make(into, Some((machine, *kind)), Shape::default(), deadline);
+            }
             Action::Migrate => {
                 let host = self.other_host(&ours.host);
                 done.run(&self.server, &Operation::Migrate { machine, host }, deadline);
@@ -261,62 +240,15 @@ impl OnVsphere {
         }
         done
     }
-
-    /// Removes VMs whose label and name this is true of.
-    fn remove_where(&self, whose: impl Fn(&str) -> bool, deadline: Instant) -> Result<usize, Failure> {
-        let inventory = self.server.inventory(deadline).map_err(failure)?;
-        let mut removed = 0;
-        for (machine, shown) in inventory.iter() {
-            let Some(label) = shown.label.as_deref().filter(|label| is_virtbenchs(shown) && whose(label))
-            else {
-                continue;
-            };
-            tracing::debug!(label, vm = &*shown.name, "removed");
-            if shown.power != Power::Off {
-                match self.server.perform(&Operation::PowerOff(machine), Until::Done, deadline).1 {
-                    Err(error) if error.fault() != Some(FaultKind::InvalidPowerState) && !is_gone(&error) => {
-                        return Err(failure(error));
-                    }
-                    _ => {}
-                }
-            }
-            match self.server.perform(&Operation::Destroy(machine), Until::Done, deadline).1 {
-                Err(error) if !is_gone(&error) => return Err(failure(error)),
-                _ => removed += 1,
-            }
-        }
-        Ok(removed)
-    }
 }
 
 impl Platform for OnVsphere {
     fn facts(&self) -> PlatformFacts {
-        let count = |number| u32::try_from(number).unwrap_or(u32::MAX);
-        let about = self.server.about();
-        PlatformFacts {
-            address: self.address.clone(),
-            software: format!("{}, API {}", about.software, about.api),
-            hosts: count(self.cluster.hosts.len()),
-            others: count(self.others),
-            notes: vec![format!(
-                "VMs are made on {} of {} hosts, on the datastore {}",
-                self.cluster.hosts.len(),
-                self.hosts,
-                self.cluster.datastore
-            )],
-        }
+        self.facts.clone()
     }
 
     fn lacks(&self, operation: OperationKind) -> Option<String> {
-        match operation {
-            OperationKind::Console => {
-                Some("consoles of vSphere are opened by a browser, not by its API".to_owned())
-            }
-            OperationKind::Migrate if self.cluster.hosts.len() < 2 => {
-                Some("only one host of the cluster is connected and out of maintenance".to_owned())
-            }
-            _ => None,
-        }
+        lacks(self.server.about().is_host(), self.cluster.hosts.len(), operation)
     }
 
     fn migrates_snapshots(&self) -> bool {
@@ -328,7 +260,14 @@ impl Platform for OnVsphere {
     }
 
     fn create(&self, vm: &str, deadline: Instant) -> Result<(), Failure> {
-        self.make(vm, self.template.as_ref().map(|template| (template, CloneKind::Full)), deadline).result
+        let template = self.template.as_ref().map(|template| (template, CloneKind::Full));
+        let shape = match template {
+            Some(_) => Shape { disk_kib: None, ..self.wanted },
+            None => self.wanted,
+        };
+        self.make(vm, template, shape, deadline).result?;
+        let machine = self.known(vm)?.machine;
+        give_shape(&self.server, &machine, self.wanted, deadline)
     }
 
     fn perform(&self, vm: &str, action: &Action, deadline: Instant) -> Performed {
@@ -348,32 +287,33 @@ impl Platform for OnVsphere {
 
     fn list(&self, deadline: Instant) -> Result<Vec<(String, VmState)>, Failure> {
         let inventory = self.server.inventory(deadline).map_err(failure)?;
-        let ours = inventory
-            .iter()
-            .filter(|(_, machine)| machine.label.as_deref() == Some(&self.label) && is_virtbenchs(machine));
+        let is_ours = |machine: &Machine| {
+            Owned::read(machine).is_some_and(|owned| owned.mark.run == self.run && owned.is_for(VM))
+        };
+        let ours = inventory.iter().filter(|(_, machine)| is_ours(machine));
         Ok(ours.map(|(_, machine)| (machine.name.to_string(), state(machine.power))).collect())
     }
 
     fn sweep(&self, deadline: Instant) -> Result<usize, Failure> {
-        let gone = |label: &str| Label::parse(label).is_some_and(|label| label.owner() == Owner::Gone);
-        self.remove_where(gone, deadline)
+        let gone = |owned: &Owned| owned.mark.owner() == Owner::Gone;
+        remove(&self.server, &self.address, gone, deadline)
     }
 
     fn remove_all(&self, deadline: Instant) -> Result<usize, Failure> {
-        let removed = self.remove_where(|label| label == self.label, deadline)?;
+        // What was late may come yet.
+        let open = self.server.settle(deadline);
+        let of_run = |owned: &Owned| owned.mark.run == self.run && owned.is_for(VM);
+        let removed = remove(&self.server, &self.address, of_run, deadline)?;
         self.ours().clear();
+        if open > 0 {
+            let why = format!(
+                "{open} tasks of this run are still open: what they make is removed by `virtbench sweep --platform '{}'`",
+                self.address
+            );
+            return Err(Failure::new(FailureKind::TimedOut, why));
+        }
         Ok(removed)
     }
-}
-
-/// Whether its name begins with its label: a copy that a user made of such a VM has the label only.
-fn is_virtbenchs(machine: &Machine) -> bool {
-    let rest = machine.label.as_deref().and_then(|label| machine.name.strip_prefix(label));
-    rest.is_some_and(|rest| rest.starts_with('-'))
-}
-
-fn is_gone(error: &VsphereError) -> bool {
-    error.fault() == Some(FaultKind::NotFound)
 }
 
 fn state(power: Power) -> VmState {
@@ -384,81 +324,37 @@ fn state(power: Power) -> VmState {
     }
 }
 
-fn nanoseconds(length: Duration) -> u64 {
-    u64::try_from(length.as_nanos()).unwrap_or(u64::MAX)
-}
-
-/// What one or several calls came to.
-#[derive(Debug)]
-struct Done {
-    phases: Phases,
-    retries: u32,
-    result: Result<(), Failure>,
-}
-
-impl Default for Done {
-    fn default() -> Self {
-        Self { phases: Phases::default(), retries: 0, result: Ok(()) }
-    }
-}
-
-impl Done {
-    fn refused(self, why: Failure) -> Self {
-        Self { result: Err(why), ..self }
-    }
-
-    fn run(&mut self, server: &Vsphere, operation: &Operation<'_>, deadline: Instant) -> Option<Reference> {
-        let (course, made) = server.perform(operation, Until::Seen, deadline);
-        self.add(&course, Until::Seen);
-        match made {
-            Ok(made) => made,
-            Err(error) => {
-                self.result = Err(failure(error));
-                None
-            }
+/// What a vCenter, or a host without one, with so many hosts cannot do.
+fn lacks(is_host: bool, hosts: usize, operation: OperationKind) -> Option<String> {
+    match operation {
+        OperationKind::Console => {
+            Some("consoles of vSphere are opened by a browser, not by its API".to_owned())
         }
-    }
-
-    /// Phases that were not reached stay unknown.
-    fn add(&mut self, course: &Course, last: Until) {
-        self.retries += course.retries;
-        let reached = [
-            (Phase::Client, course.client, true),
-            (Phase::Accepted, course.accepted, true),
-            (Phase::Queued, course.queued, course.was_over),
-            (Phase::Running, course.running, course.was_over),
-            (Phase::Done, course.done, course.was_accepted),
-            (Phase::Seen, course.seen, course.was_over && last == Until::Seen),
-        ];
-        for (phase, length, _) in reached.into_iter().filter(|(.., reached)| *reached) {
-            self.phases.add(phase, nanoseconds(length));
+        OperationKind::Clone if is_host => {
+            Some("a host without a vCenter has no CloneVM: name its vCenter".to_owned())
         }
+        OperationKind::Migrate if hosts < 2 => {
+            Some("only one host of the cluster is connected and out of maintenance".to_owned())
+        }
+        _ => None,
     }
 }
 
-fn failure(error: VsphereError) -> Failure {
-    let kind = match &error {
-        VsphereError::Settings(_) => FailureKind::Refused,
-        VsphereError::Unreachable { .. } | VsphereError::Tls { .. } | VsphereError::Http { .. } => {
-            FailureKind::Unreachable
-        }
-        VsphereError::Garbled { .. } => FailureKind::Garbled,
-        VsphereError::Late { .. } => FailureKind::TimedOut,
-        VsphereError::NotSeen { .. } => FailureKind::NotSeen,
-        VsphereError::Fault { fault, .. } => match fault.kind {
-            FaultKind::NotAuthenticated | FaultKind::InvalidLogin => FailureKind::NotAuthenticated,
-            FaultKind::NoPermission => FailureKind::Denied,
-            FaultKind::InvalidPowerState | FaultKind::InvalidState => FailureKind::WrongState,
-            FaultKind::NotFound => FailureKind::Vanished,
-            FaultKind::NoRoom => FailureKind::NoRoom,
-            FaultKind::Busy => FailureKind::Busy,
-            FaultKind::TimedOut => FailureKind::TimedOut,
-            FaultKind::Unsupported => FailureKind::Unsupported,
-            FaultKind::DuplicateName
-            | FaultKind::InvalidArgument
-            | FaultKind::Cancelled
-            | FaultKind::Other => FailureKind::Refused,
-        },
-    };
-    Failure::new(kind, error.to_string())
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_without_a_vcenter_clones_and_moves_nothing() {
+        assert!(lacks(true, 1, OperationKind::Clone).is_some_and(|why| why.contains("CloneVM")));
+        assert!(
+            lacks(true, 1, OperationKind::Migrate).is_some()
+                && lacks(true, 1, OperationKind::PowerOn).is_none()
+        );
+        assert!(
+            [OperationKind::Clone, OperationKind::Migrate]
+                .iter()
+                .all(|kind| lacks(false, 2, *kind).is_none())
+        );
+    }
 }

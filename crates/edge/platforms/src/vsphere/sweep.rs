@@ -1,0 +1,157 @@
+//! Removes VMs that say that a run made them: several at a time.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use virtbench_lab::{LeftRun, MarkedThing};
+use virtbench_mark::RunId;
+use virtbench_record::FailureKind;
+use virtbench_vsphere::{
+    FaultKind, Inventory, Machine, Operation, Power, Reference, Until, Vsphere, VsphereError,
+};
+
+use super::done::failure;
+use super::open::open;
+use super::owned::Owned;
+use crate::back_off::pauses;
+use crate::failure::Failure;
+
+/// VMs that are removed at once: as many operations of a kind a vCenter lets a host or a datastore do.
+const AT_ONCE: usize = 8;
+/// How long one may take.
+const EACH: Duration = Duration::from_secs(120);
+/// How long the server may be away before the rest is left.
+const OUTAGE_LIMIT: Duration = Duration::from_secs(60);
+
+/// The runs that have something there.
+///
+/// # Errors
+/// The address makes no sense, or the server cannot be reached or refuses.
+pub(crate) fn runs_on(address: &str, deadline: Instant) -> Result<Vec<LeftRun>, Failure> {
+    let (server, _) = open(address, deadline)?;
+    Ok(runs_in(&server.inventory(deadline).map_err(failure)?))
+}
+
+fn runs_in(inventory: &Inventory) -> Vec<LeftRun> {
+    let thing = |machine: &Machine| {
+        let Owned { mark, sign, .. } = Owned::read(machine)?;
+        Some(MarkedThing { mark, sign, guest_runs: false, names: vec![machine.name.to_string()] })
+    };
+    LeftRun::gather(inventory.iter().filter_map(|(_, machine)| thing(machine)))
+}
+
+/// Removes what those of these runs have left that are thought dead; how many VMs.
+///
+/// # Errors
+/// As for [`runs_on`], or a VM cannot be removed.
+pub(crate) fn remove_dead(
+    address: &str,
+    runs: &BTreeSet<RunId>,
+    deadline: Instant,
+) -> Result<usize, Failure> {
+    let (server, parsed) = open(address, deadline)?;
+    let left = runs_in(&server.inventory(deadline).map_err(failure)?);
+    let dead = left.into_iter().filter(|run| run.standing.is_dead() && runs.contains(&run.run));
+    let dead: BTreeSet<RunId> = dead.map(|run| run.run).collect();
+    remove(&server, &parsed.to_string(), |owned| dead.contains(&owned.mark.run), deadline)
+}
+
+/// Removes the VMs that this is true of; how many. It gives up at the deadline, or later where there are more than have room before
+/// it: each may take its time, several at once.
+pub(super) fn remove(
+    server: &Vsphere,
+    address: &str,
+    whose: impl Fn(&Owned) -> bool,
+    deadline: Instant,
+) -> Result<usize, Failure> {
+    let (mut removed, mut pauses, mut until) = (0, pauses(), None);
+    loop {
+        let batch = server.inventory(deadline).map_err(failure).and_then(|inventory| {
+            let is_its = |machine: &Machine| Owned::read(machine).is_some_and(|owned| whose(&owned));
+            let wanted = inventory.iter().filter(|(_, machine)| is_its(machine));
+            let wanted = wanted.map(|(reference, machine)| (reference.clone(), machine.power)).collect();
+            batch(server, address, wanted, deadline, &mut removed)
+        });
+        match batch {
+            Err(error) if error.kind == FailureKind::Unreachable => {
+                let until = *until.get_or_insert_with(|| Instant::now() + OUTAGE_LIMIT);
+                if Instant::now() >= until {
+                    return Err(error);
+                }
+                thread::sleep(pauses.next().unwrap_or(EACH));
+            }
+            done => return done.map(|()| removed),
+        }
+    }
+}
+
+/// How long so many may take to be removed.
+fn time_for(count: usize) -> Duration {
+    EACH * u32::try_from(count.div_ceil(AT_ONCE)).unwrap_or(u32::MAX)
+}
+
+fn batch(
+    server: &Vsphere,
+    address: &str,
+    wanted: Vec<(Reference, Power)>,
+    deadline: Instant,
+    removed: &mut usize,
+) -> Result<(), Failure> {
+    let until = deadline.max(Instant::now() + time_for(wanted.len()));
+    let (next, done, failed) = (AtomicUsize::new(0), AtomicUsize::new(0), Mutex::new(None));
+    let work = || {
+        while let Some((machine, power)) = wanted.get(next.fetch_add(1, Ordering::Relaxed)) {
+            match remove_one(server, machine, *power, until.min(Instant::now() + EACH)) {
+                Ok(()) => _ = done.fetch_add(1, Ordering::Relaxed),
+                Err(error) => {
+                    failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                }
+            }
+        }
+    };
+    thread::scope(|scope| (0..AT_ONCE.min(wanted.len())).for_each(|_| _ = scope.spawn(work)));
+    *removed += done.into_inner();
+    let Some(error) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) else { return Ok(()) };
+    let error = failure(error);
+    let message = format!(
+        "{} of {} VMs that runs have left are removed: {}; `virtbench sweep --platform '{address}'` removes the rest",
+        *removed,
+        wanted.len(),
+        error.message
+    );
+    Err(Failure { message, ..error })
+}
+
+fn remove_one(
+    server: &Vsphere,
+    machine: &Reference,
+    power: Power,
+    deadline: Instant,
+) -> Result<(), VsphereError> {
+    let gone = |error: &VsphereError| error.fault() == Some(FaultKind::NotFound);
+    let off = |error: &VsphereError| error.fault() == Some(FaultKind::InvalidPowerState);
+    if power != Power::Off {
+        match server.perform(&Operation::PowerOff(machine), Until::Done, deadline).1 {
+            Err(error) if !off(&error) && !gone(&error) => return Err(error),
+            _ => {}
+        }
+    }
+    match server.perform(&Operation::Destroy(machine), Until::Done, deadline).1 {
+        Err(error) if !gone(&error) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_for_removals_grows_with_their_number() {
+        assert_eq!(time_for(0), Duration::ZERO);
+        assert_eq!((time_for(8), time_for(9)), (EACH, 2 * EACH));
+    }
+}

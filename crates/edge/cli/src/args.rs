@@ -53,6 +53,8 @@ mod spec;
 mod study;
 pub mod surface;
 #[cfg(feature = "full")]
+pub mod sweep;
+#[cfg(feature = "full")]
 pub mod tiles_study;
 mod trace;
 #[cfg(feature = "full")]
@@ -160,6 +162,9 @@ pub enum Command {
     #[command(subcommand)]
     #[cfg(feature = "full")]
     Appliance(appliance::ApplianceCommand),
+    /// Show what runs have left on a hypervisor or a vCenter, and remove it with consent
+    #[cfg(feature = "full")]
+    Sweep(sweep::SweepArgs),
     /// Write the report of a run folder again
     Report(ReportArgs),
     /// Show what this machine has and lacks, with the command that mends it

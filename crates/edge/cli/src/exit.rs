@@ -30,6 +30,8 @@ pub enum Kind {
     Undecided = 10,
     /// This build leaves the command out.
     NotBuilt = 11,
+    /// Runs have left something on a platform, and it was not removed.
+    LeftOver = 12,
     /// Stopped by SIGINT, SIGTERM or SIGHUP; what was measured is kept.
     Interrupted = 130,
 }
@@ -48,6 +50,7 @@ impl Kind {
             Self::Regression,
             Self::Undecided,
             Self::NotBuilt,
+            Self::LeftOver,
             Self::Interrupted,
         ];
         known.into_iter().find(|kind| i32::from(*kind as u8) == code).unwrap_or(Self::Other)
@@ -55,7 +58,7 @@ impl Kind {
 }
 
 /// The table for the manual page: every code with its meaning.
-pub const MEANINGS: [(u8, &str); 13] = [
+pub const MEANINGS: [(u8, &str); 14] = [
     (0, "It worked."),
     (Kind::Other as u8, "Something failed that has no code of its own."),
     (Kind::Usage as u8, "The command line asks for something impossible."),
@@ -73,6 +76,10 @@ pub const MEANINGS: [(u8, &str); 13] = [
     (
         Kind::NotBuilt as u8,
         "This build, of make study, leaves the command out; make install builds all of virtbench.",
+    ),
+    (
+        Kind::LeftOver as u8,
+        "Runs that were killed have left something on a hypervisor or a vCenter, and it was not removed (virtbench sweep).",
     ),
     (Kind::Interrupted as u8, "Interrupted; what was measured is kept."),
 ];

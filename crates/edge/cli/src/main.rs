@@ -83,6 +83,8 @@ fn main() -> ExitCode {
         Command::Fence(fence) => commands::fence::execute(&fence),
         #[cfg(feature = "full")]
         Command::Appliance(appliance) => commands::appliance::execute(&appliance),
+        #[cfg(feature = "full")]
+        Command::Sweep(sweep) => commands::sweep::execute(&sweep),
         Command::Report(report) => commands::report::execute(&report),
         Command::Doctor(doctor) => commands::doctor::execute(&doctor),
         Command::Man(man) => commands::man::execute(&man),

@@ -5,7 +5,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use crate::exit::{Failure, Kind};
 
 /// Each by its words, with what help says of it.
-const LEFT_OUT: [(&str, &str); 16] = [
+const LEFT_OUT: [(&str, &str); 17] = [
     ("oltp", "Load a database with TPC-C's transactions: populate it, run users, check its consistency"),
     ("users", "Let users ask a service for what it has: pages of a web server, keys and values, mail"),
     ("history", "Did it get worse over time? Every run in a catalogue, and where its figures changed"),
@@ -14,6 +14,7 @@ const LEFT_OUT: [(&str, &str); 16] = [
     ("predict", "Predict how an application will do in a VM, from its profile"),
     ("fence", "Give each virtual machine the same storage performance, alone or in company"),
     ("appliance", "Make guests with real software: root file systems of the distribution's own packages"),
+    ("sweep", "Show what runs have left on a hypervisor or a vCenter, and remove it with consent"),
     (
         "study neighbours",
         "Do my VMs get even shares? The same workload in one VM, in two, in three, ... at once",

@@ -31,5 +31,7 @@ pub mod saturate;
 pub mod study;
 pub mod surface;
 #[cfg(feature = "full")]
+pub mod sweep;
+#[cfg(feature = "full")]
 pub mod users;
 pub mod workload;

@@ -55,6 +55,7 @@ mod ssh_bad_input;
 mod ssh_guest;
 mod study;
 mod support;
+mod sweep;
 mod systems;
 mod tiles;
 mod tiles_elsewhere;

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{XattrFlags, fsetxattr, lgetxattr};
+use rustix::fs::{XattrFlags, lgetxattr, lsetxattr};
 use thiserror::Error;
 
 use crate::folder::is_on_this_machine;
@@ -53,10 +53,7 @@ impl Marked for MarkedFile {
         if !fs::symlink_metadata(&self.0).map_err(|source| self.failed(source))?.is_file() {
             return Ok(None);
         }
-        let mut value = [0; LONGEST];
-        // A file system without such attributes holds no mark.
-        let length = lgetxattr(&self.0, MARK_ATTRIBUTE, &mut value).unwrap_or(0);
-        Ok(str::from_utf8(&value[..length]).ok().map(str::to_owned))
+        Ok(read_attribute(&self.0))
     }
 
     fn is_here(&self) -> bool {
@@ -66,6 +63,22 @@ impl Marked for MarkedFile {
     fn remove(&mut self) -> Result<(), FileMarkError> {
         fs::remove_file(&self.0).map_err(|source| self.failed(source))
     }
+}
+
+/// What the mark's attribute of a file or folder says. A file system without such attributes holds no mark.
+#[must_use]
+pub fn read_attribute(path: &Path) -> Option<String> {
+    let mut value = [0; LONGEST];
+    let length = lgetxattr(path, MARK_ATTRIBUTE, &mut value).ok()?;
+    str::from_utf8(value.get(..length)?).ok().map(str::to_owned)
+}
+
+/// Marks a file or folder by its attribute.
+///
+/// # Errors
+/// It is on a file system without such attributes, or is not this user's.
+pub fn write_attribute(path: &Path, mark: &Mark) -> io::Result<()> {
+    Ok(lsetxattr(path, MARK_ATTRIBUTE, mark.to_string().as_bytes(), XattrFlags::empty())?)
 }
 
 /// Makes an empty file with a mark, to be read and written. One of the same name makes way if this process made it, or another one of
@@ -86,7 +99,8 @@ pub fn make_marked_file(path: &Path, mark: &Mark) -> Result<File, FileMarkError>
         }
     }
     let file = File::options().read(true).write(true).create_new(true).open(path).map_err(failed)?;
-    let _ = fsetxattr(&file, MARK_ATTRIBUTE, mark.to_string().as_bytes(), XattrFlags::empty());
+    // Where it cannot be marked, it counts as somebody else's once this process has ended.
+    let _ = write_attribute(path, mark);
     Ok(file)
 }
 

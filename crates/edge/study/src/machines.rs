@@ -9,7 +9,9 @@ use virtbench_lab::{
     Assignment, Environment, LabError, Machine, MachineError, MeasuredTogether, Observed, TimeLimits,
     measure_observed, measure_together, observe,
 };
-use virtbench_record::{GuestFacts, GuestsState, IdleBaseline, MachineFacts, Measured, ProcessRole, Provenance, Record};
+use virtbench_record::{
+    GuestFacts, GuestsState, IdleBaseline, MachineFacts, Measured, ProcessRole, Provenance, Record,
+};
 use virtbench_workload::{JobSpec, LoadSpec};
 
 use crate::course::{Course, unix_ns};

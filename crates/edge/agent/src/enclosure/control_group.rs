@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use procfs::process::Process;
 use thiserror::Error;
+use virtbench_mark::{Mark, Marked, RunId, read_attribute, remove_left_over, write_attribute};
 
-/// What the groups' names begin with; then come the process's number, when it was started, and which of its groups.
+/// What the groups' names begin with. The name proves nothing: each has a mark.
 const PREFIX: &str = "virtbench-";
 /// A group can be removed once the kernel has let go of its last process: tries, and the time between them.
 const REMOVAL: (u32, Duration) = (100, Duration::from_millis(20));
@@ -87,11 +88,28 @@ impl Hierarchy {
     /// Removes what killed runs left.
     fn sweep(&self) {
         for entry in fs::read_dir(self.root()).into_iter().flatten().flatten() {
-            let name = entry.file_name();
-            if name.to_str().and_then(owner).is_some_and(|owner| started(owner.0) != Some(owner.1)) {
-                let _ = remove(&entry.path());
-            }
+            // Whatever cannot be removed now is tried again by the next run.
+            let _ = remove_left_over(&mut LeftGroup(entry.path()));
         }
+    }
+}
+
+/// A group that may be virtbench's.
+struct LeftGroup(PathBuf);
+
+impl Marked for LeftGroup {
+    type Error = io::Error;
+
+    fn written(&mut self) -> io::Result<Option<String>> {
+        Ok(read_attribute(&self.0))
+    }
+
+    fn is_here(&self) -> bool {
+        true
+    }
+
+    fn remove(&mut self) -> io::Result<()> {
+        remove(&self.0)
     }
 }
 
@@ -106,17 +124,6 @@ fn remove(path: &Path) -> io::Result<()> {
         remove(&entry.path())?;
     }
     fs::remove_dir(path).or_else(gone)
-}
-
-/// Number and start of the process that a group's name says made it.
-fn owner(name: &str) -> Option<(i32, u64)> {
-    let mut words = name.strip_prefix(PREFIX)?.split('-');
-    Some((words.next()?.parse().ok()?, words.next()?.parse().ok()?))
-}
-
-/// When a process was started, in the kernel's ticks: another of the same number was started at another time.
-fn started(process_id: i32) -> Option<u64> {
-    Some(Process::new(process_id).ok()?.stat().ok()?.starttime)
 }
 
 fn write(path: &Path, text: &str) -> Result<(), GroupError> {
@@ -146,10 +153,11 @@ impl ControlGroup {
     pub fn make_plain(hierarchy: &Hierarchy) -> Result<Self, GroupError> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         hierarchy.sweep();
-        let own = rustix::process::getpid().as_raw_nonzero().get();
-        let (started, number) = (started(own).unwrap_or(0), NEXT.fetch_add(1, Ordering::Relaxed));
-        let path = hierarchy.root().join(format!("{PREFIX}{own}-{started}-{number}"));
+        let (mark, number) = (Mark::new(RunId::new_random(), "group"), NEXT.fetch_add(1, Ordering::Relaxed));
+        let path = hierarchy.root().join(format!("{PREFIX}{}-{number}", mark.run));
         fs::create_dir(&path).map_err(|source| GroupError { action: "make", path: path.clone(), source })?;
+        // Before Linux 5.7 groups take no mark: what a kill leaves stays then.
+        let _ = write_attribute(&path, &mark);
         Ok(Self { path })
     }
 
@@ -199,16 +207,22 @@ mod tests {
     }
 
     #[test]
-    fn groups_of_processes_that_are_gone_are_swept_and_no_others() {
-        let folder = tempfile::tempdir().unwrap();
+    fn groups_of_runs_that_have_ended_are_swept_and_no_others() {
+        let folder = tempfile::tempdir_in("/var/tmp").unwrap();
         let hierarchy = Hierarchy::V1(folder.path().to_owned());
-        let own = std::process::id();
-        let start = started(i32::try_from(own).unwrap()).unwrap();
-        let left = [format!("virtbench-{own}-{}-0", start + 1), "virtbench-2147483646-5-0".to_owned()];
-        let kept = [format!("virtbench-{own}-{start}-77"), "virtbench-mine".to_owned(), "machine".to_owned()];
-        for name in left.iter().chain(&kept) {
-            fs::create_dir_all(folder.path().join(name).join("init/system.slice")).unwrap();
-        }
+        let make = |name: &str, mark: Option<String>| {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.join("init/system.slice")).unwrap();
+            let mark = mark.and_then(|text| Mark::parse(&text));
+            mark.iter().for_each(|mark| write_attribute(&path, mark).unwrap());
+        };
+        let mine = Mark::new(RunId::new_random(), "group").to_string();
+        let ended = mine.rsplit_once('=').map(|(start, _)| format!("{start}=1"));
+        make("virtbench-ended-0", ended.clone());
+        make("renamed", ended);
+        make("virtbench-lives-0", Some(mine));
+        make("virtbench-2147483646-5-0", None);
+        make("machine", None);
         drop(ControlGroup::make(&hierarchy, "io").unwrap());
         let mut found: Vec<String> = fs::read_dir(folder.path())
             .unwrap()
@@ -216,8 +230,6 @@ mod tests {
             .map(|entry| entry.file_name().into_string().unwrap())
             .collect();
         found.sort();
-        let mut kept = kept.to_vec();
-        kept.sort();
-        assert_eq!(found, kept);
+        assert_eq!(found, ["machine", "virtbench-2147483646-5-0", "virtbench-lives-0"]);
     }
 }

@@ -14,7 +14,9 @@ import (
 	"github.com/vmware/govmomi"
 	"github.com/vmware/govmomi/find"
 	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/property"
 	"github.com/vmware/govmomi/vim25/methods"
+	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 )
 
@@ -32,6 +34,7 @@ func bench(arguments []string) error {
 	kind := flags.String("operation", "snapshot", "snapshot, reconfigure, relocate or power")
 	clients := flags.Int("clients", 1, "clients")
 	length := flags.Duration("time", 3*time.Second, "how long")
+	flags.BoolVar(&polls, "poll", false, "ask how a task is as virtbench does, before waiting for updates as govmomi does")
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}
@@ -115,13 +118,13 @@ func prepare(ctx context.Context, server *url.URL, kind string, number int) (loa
 				if err != nil {
 					return err
 				}
-				return object.NewTask(client.Client, reply.Returnval).Wait(ctx)
+				return wait(ctx)(object.NewTask(client.Client, reply.Returnval), nil)
 			}
 			task, err := vm.CreateSnapshot(ctx, "bench", "", false, false)
 			if err != nil {
 				return err
 			}
-			info, err := task.WaitForResult(ctx)
+			info, err := result(ctx, task)
 			if err != nil {
 				return err
 			}
@@ -158,6 +161,35 @@ func wait(ctx context.Context) func(*object.Task, error) error {
 		if err != nil {
 			return err
 		}
-		return task.Wait(ctx)
+		_, err = result(ctx, task)
+		return err
 	}
+}
+
+// Whether tasks are asked for, and the pauses before each time, as crates/edge/vsphere/src/tracker.rs has them.
+var (
+	polls  bool
+	pauses = []time.Duration{0, 4 * time.Millisecond, 16 * time.Millisecond, 64 * time.Millisecond}
+)
+
+// How a task ended.
+func result(ctx context.Context, task *object.Task) (*types.TaskInfo, error) {
+	if !polls {
+		return task.WaitForResult(ctx)
+	}
+	for _, pause := range pauses {
+		time.Sleep(pause)
+		var now mo.Task
+		err := property.DefaultCollector(task.Client()).RetrieveOne(ctx, task.Reference(), []string{"info"}, &now)
+		if err != nil {
+			return nil, err
+		}
+		switch now.Info.State {
+		case types.TaskInfoStateSuccess:
+			return &now.Info, nil
+		case types.TaskInfoStateError:
+			return nil, fmt.Errorf("the task failed: %s", now.Info.Error.LocalizedMessage)
+		}
+	}
+	return task.WaitForResult(ctx)
 }

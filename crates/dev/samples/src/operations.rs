@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use virtbench_record::{
-    CloneKind, FORMAT, FailureKind, JobFigure, JobSummary, OperationKind, OperationNumbers, OperationsLoad,
-    OperationsMeasured, OperationsPlan, OperationsRecord, OperationsStatus, Phase,
+    CloneKind, FORMAT, FailureKind, JobFigure, JobSummary, ManagementProcess, ManagementUse, OperationKind,
+    OperationNumbers, OperationsLoad, OperationsMeasured, OperationsPlan, OperationsRecord, OperationsStatus,
+    Phase,
 };
 use virtbench_units::LatencyRecorder;
 
@@ -84,13 +85,22 @@ pub fn record(
             clones: BTreeMap::new(),
             latency_ns,
             steady: None,
+            outage_ns: 0,
             vms_at_end: vms,
             running_at_end: vms / 2,
             host,
+            management: Some(management()),
             tenants: Vec::new(),
             first_failures: vec!["power_on: busy".into()],
         })),
     }
+}
+
+/// libvirt's daemon at an eighth of a processor.
+fn management() -> ManagementUse {
+    let daemon =
+        ManagementProcess { name: "libvirtd".into(), pid: 77, cpu_percent: 12.5, resident_bytes: 48 << 20 };
+    ManagementUse { processes: vec![daemon], unavailable: None }
 }
 
 /// Power on takes 100 ms at 10 VMs and 300 ms at 20, and double that under the heavier rate; power off takes 20 ms always.

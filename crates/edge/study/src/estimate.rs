@@ -16,18 +16,27 @@ pub struct Estimate {
     /// When each measurement begins and, last, when the last one ends, in nanoseconds, where measurements do not take
     /// equally long.
     pub moments_ns: Option<Vec<u64>>,
+    /// Whether there are so many at most, as in a search.
+    pub is_bound: bool,
+    /// What takes time besides, of which nothing is known yet.
+    pub besides: Option<String>,
 }
 
 impl Estimate {
-    /// So many measurements that take equally long; the whole in whole seconds.
-    pub(crate) fn equal(measurements: usize, each_ns: u64) -> Self {
-        let total_ns = each_ns.saturating_mul(measurements as u64) / 1_000_000_000 * 1_000_000_000;
-        Self { measurements, machines: None, total_ns: Some(total_ns), moments_ns: None }
-    }
-
     /// So many measurements that take so long together, in nanoseconds.
     pub(crate) fn of_total(measurements: usize, total_ns: u64) -> Self {
-        Self { measurements, machines: None, total_ns: Some(total_ns), moments_ns: None }
+        let (machines, moments_ns, is_bound, besides) = (None, None, false, None);
+        Self { measurements, machines, total_ns: Some(total_ns), moments_ns, is_bound, besides }
+    }
+
+    /// The same, as the most that there can be.
+    pub(crate) fn at_most(self) -> Self {
+        Self { is_bound: true, ..self }
+    }
+
+    /// The same, and something of which nobody knows yet how long it takes.
+    pub(crate) fn beside(self, what: String) -> Self {
+        Self { besides: Some(what), ..self }
     }
 
     /// Measurements of several machines that take as long as given, in nanoseconds; nothing for what takes as long as it
@@ -46,23 +55,28 @@ impl Estimate {
             machines: Some(machines),
             total_ns: known.then_some(last_ns),
             moments_ns: known.then_some(moments),
+            is_bound: false,
+            besides: None,
         }
     }
 }
 
 impl fmt::Display for Estimate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} measurements", self.measurements)?;
+        let bound = if self.is_bound { "at most " } else { "" };
+        write!(f, "{bound}{} measurements", self.measurements)?;
         if let Some(machines) = self.machines {
             write!(f, " of {machines} VMs")?;
         }
         match self.total_ns {
             Some(total_ns) => {
                 let whole_ns = total_ns.div_ceil(1_000_000_000).saturating_mul(1_000_000_000);
-                write!(f, ", about {}", format_duration_ns(whole_ns))
+                let about = if self.is_bound { "at most" } else { "about" };
+                write!(f, ", {about} {}", format_duration_ns(whole_ns))?;
             }
-            None => f.write_str("; each takes as long as its tests take"),
+            None => f.write_str("; each takes as long as its tests take")?,
         }
+        self.besides.iter().try_for_each(|what| write!(f, " and {what}"))
     }
 }
 
@@ -73,7 +87,7 @@ mod tests {
     #[test]
     fn nothing_to_do_takes_no_time() {
         assert_eq!(Estimate::of_each(&[], 2).to_string(), "0 measurements of 2 VMs, about 0s");
-        assert_eq!(Estimate::equal(0, 7).to_string(), "0 measurements, about 0s");
+        assert_eq!(Estimate::of_total(0, 0).to_string(), "0 measurements, about 0s");
     }
 
     #[test]
@@ -81,6 +95,6 @@ mod tests {
         let estimate = Estimate::of_each(&[Some(1), None], 3);
         assert_eq!((estimate.total_ns, estimate.moments_ns.as_ref()), (None, None));
         assert_eq!(estimate.to_string(), "2 measurements of 3 VMs; each takes as long as its tests take");
-        assert_eq!(Estimate::equal(3, 900_000_000).to_string(), "3 measurements, about 2s");
+        assert_eq!(Estimate::of_total(3, 1_500_000_000).to_string(), "3 measurements, about 2s");
     }
 }

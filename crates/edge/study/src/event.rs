@@ -33,6 +33,13 @@ pub enum Event<'a> {
         /// Parts in all.
         total: u64,
     },
+    /// So many steps of a search are done, of which nobody knows yet how many it takes.
+    Searched {
+        /// Steps done, of this and earlier sittings.
+        done: u64,
+        /// There are no more than these.
+        most: u64,
+    },
     /// The machine of this name is being started.
     Starting(&'a str),
     /// What guests without a load cost is being measured.

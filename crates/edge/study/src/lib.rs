@@ -177,7 +177,7 @@ pub use folder::{
     FolderError, LOG, LoadedRun, RunFolder, load_any_run, load_run, read_provenance, write_whole,
 };
 pub use grid::{Grid, GridError, check_plan};
-pub use grid_study::{Adapters, Compare, GridOptions, NativeVsVm};
+pub use grid_study::{Adapters, Before, Compare, GridOptions, NativeVsVm};
 pub use guests::{ApplianceGuests, Extras, GuestOptions, Guests, GuestsError, WantedAccelerator};
 pub use images::{Images, ImagesError};
 pub use machines::make_target;

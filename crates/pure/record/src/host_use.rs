@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// CPU use of the host while a point was measured, as [ESX Adapters 2006] defines it: the sum over all physical
 /// processors, so that a machine of n processors can reach n x 100 %.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HostUse {
     /// Everything that is not idle or waiting for I/O, in percent of one processor.

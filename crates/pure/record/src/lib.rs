@@ -23,6 +23,7 @@ mod fence_status;
 mod footprint;
 mod histogram;
 mod host_use;
+mod management_use;
 mod model_load;
 mod oltp;
 mod oltp_study;
@@ -90,6 +91,7 @@ pub use histogram::TakenHistogram;
 pub use host_use::{
     GuestsState, HostUse, IdleBaseline, ProcessRole, ProcessUse, role_percent, unattributed_percent,
 };
+pub use management_use::{ManagementProcess, ManagementUse};
 pub use model_load::{Compute, ModelLoadError, ModelRun, ModelRuns};
 pub use oltp::{
     DatabaseKind, OltpChoice, OltpDeferred, OltpIsolation, OltpKind, OltpMix, OltpOpenLoop, OltpOutcome,
@@ -106,7 +108,8 @@ pub use operations_study::{
     SteadyWindow, TenantMeasured,
 };
 pub use operations_summary::{
-    CloneNumbers, DensityNumbers, LatencyNumbers, OperationsStepNumbers, OperationsSummary, TenantNumbers,
+    CloneNumbers, DensityNumbers, LatencyNumbers, ManagementNumbers, OperationsStepNumbers,
+    OperationsSummary, TenantNumbers,
 };
 pub use outcome::{
     DirectionStats, InFlightAtEnd, Interval, LoadOutcome, OpenLoop, Replayed, TargetFacts, TargetKind,

@@ -7,6 +7,7 @@ use virtbench_units::LatencySummary;
 
 use crate::histogram::TakenHistogram;
 use crate::host_use::HostUse;
+use crate::management_use::ManagementUse;
 use crate::operations::{CloneKind, FailureKind, JobFigure, OperationKind, Phase, Phases};
 use crate::plan::Plan;
 use crate::point::Record;
@@ -63,8 +64,8 @@ pub struct TenantMeasured {
     pub latency_ns: Option<LatencySummary>,
 }
 
-/// What a piece did in its steady state: without the time in which its first operations were under way, and without the drain after
-/// its end.
+/// What a piece did in its steady state: neither the time in which its first operations were under way nor the drain after its end counts
+/// as time in which the platform did nothing.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SteadyWindow {
@@ -81,6 +82,9 @@ pub struct SteadyWindow {
     /// Whether operations take longer than half of the piece, so that it has no steady state.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_short: bool,
+    /// Whether the backlog stayed as it was; nothing where the piece is too short to tell, and in a closed loop, which waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept_up: Option<bool>,
     /// Operations that were done, a minute, by kind.
     pub per_minute: BTreeMap<OperationKind, f64>,
 }
@@ -97,20 +101,10 @@ impl SteadyWindow {
     pub fn rate_of(&self, name: &str) -> Option<f64> {
         self.per_minute.iter().find(|(kind, _)| kind.name() == name).map(|(_, rate)| *rate)
     }
-
-    /// Whether the backlog stayed as it was, by Little's law: not where it grew by more than a twentieth of what was to start, and
-    /// by more than chance. Nothing where the piece is too short to tell.
-    #[must_use]
-    pub fn kept_up(&self) -> Option<bool> {
-        let growth = self.backlog_at_end.saturating_sub(self.backlog_at_start) as f64;
-        // The number in flight under random arrivals varies by its root.
-        let chance = 2.0 * (2.0 * self.backlog_at_start as f64 + 1.0).sqrt();
-        (!self.is_short).then_some(growth <= (0.05 * self.intended as f64).max(chance))
-    }
 }
 
 /// What was seen in a piece.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OperationsMeasured {
     /// From its beginning until its last operation was seen, in nanoseconds.
@@ -119,6 +113,9 @@ pub struct OperationsMeasured {
     pub intended: u64,
     /// Of which could not, since no VM was in a state for them.
     pub not_issued: u64,
+    /// How long nobody answered, in nanoseconds: the mean over its clients. What an open loop misses then is not issued.
+    #[serde(default, skip_serializing_if = "is_zero_ns")]
+    pub outage_ns: u64,
     /// What came of each kind.
     pub operations: BTreeMap<OperationKind, OperationNumbers>,
     /// Of the clones, what came of each way to make their disks, where there were several.
@@ -135,6 +132,9 @@ pub struct OperationsMeasured {
     pub running_at_end: u32,
     /// The host of virtbench meanwhile.
     pub host: HostUse,
+    /// What the platform's own processes used meanwhile; nothing in what earlier versions measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub management: Option<ManagementUse>,
     /// What the tenants did meanwhile.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tenants: Vec<TenantMeasured>,
@@ -198,7 +198,7 @@ impl OperationsMeasured {
 pub enum OperationsStatus {
     /// It was measured.
     Measured(Box<OperationsMeasured>),
-    /// So many of its operations never reached the platform that it is no result.
+    /// So many of its operations were not issued that it is no result.
     Incomplete {
         /// What the user is told.
         why: String,
@@ -239,6 +239,12 @@ impl OperationsRecord {
             OperationsStatus::Measured(measured) => Some(measured),
             OperationsStatus::Incomplete { .. } | OperationsStatus::Failed { .. } => None,
         }
+    }
+
+    /// What was seen, also where that is no result.
+    #[must_use]
+    pub fn seen(&self) -> Option<&OperationsMeasured> {
+        self.measured().or_else(|| self.incomplete().map(|(_, partly)| partly))
     }
 
     /// Why it is no result although it was measured, and what was.
@@ -297,6 +303,11 @@ pub struct OperationLine {
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
 fn is_false(flag: &bool) -> bool {
     !flag
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
+fn is_zero_ns(number: &u64) -> bool {
+    *number == 0
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]

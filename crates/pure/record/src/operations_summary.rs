@@ -56,6 +56,20 @@ pub struct CloneNumbers {
     pub ratio: Option<Estimated>,
 }
 
+/// What the platform's own processes of a name used.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ManagementNumbers {
+    /// Their name, such as `libvirtd`.
+    pub name: String,
+    /// Processor time, in percent of one processor.
+    pub cpu_percent: f64,
+    /// Processor time for an operation that was done, in nanoseconds; nothing where none was.
+    pub cpu_ns_each: Option<f64>,
+    /// The most resident memory at the end of a piece, in bytes.
+    pub resident_bytes: u64,
+}
+
 /// A number of VMs and a rate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -82,6 +96,12 @@ pub struct OperationsStepNumbers {
     pub intended: u64,
     /// Of which could not, since no VM was in a state for them.
     pub not_issued: u64,
+    /// What the management stack used, by the name of its processes.
+    #[serde(default)]
+    pub management: Vec<ManagementNumbers>,
+    /// Why that is not known of some pieces.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub management_unavailable: Vec<String>,
     /// By kind.
     pub operations: BTreeMap<OperationKind, LatencyNumbers>,
 }
@@ -131,4 +151,7 @@ pub struct OperationsSummary {
     pub tenants: Vec<TenantNumbers>,
     /// The highest rate that was sustained, in operations a minute, where that was searched.
     pub sustained_per_minute: Option<f64>,
+    /// Pieces that are no result, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub incomplete: Vec<String>,
 }

@@ -1,10 +1,20 @@
 //! Pieces of a run of management operations as CSV: a row for each operation of each piece.
 
 use csv::Writer;
-use virtbench_record::{JobFigure, OperationsMeasured, OperationsRecord, Phase};
+use virtbench_record::{JobFigure, ManagementUse, OperationsMeasured, OperationsRecord, Phase};
 use virtbench_units::rounded;
 
 use crate::rows::{CsvError, figure, text};
+
+/// Columns after those of phases and jobs; the management stack's are of all operations alone.
+const LAST: [&str; 6] = [
+    "p95_ns",
+    "done_per_minute",
+    "management_processes",
+    "management_cpu_percent",
+    "management_resident_bytes",
+    "management_unavailable",
+];
 
 /// One row for each operation of each piece, in their order, then one for each way to clone where there were several, then one for all
 /// operations, whose done_per_minute is the score; what was not measured has no row.
@@ -27,12 +37,7 @@ pub(crate) fn operations_csv(records: &[OperationsRecord]) -> Result<String, Csv
     let phases = Phase::ALL.map(|phase| format!("{}_mean_ns", phase.name()));
     let jobs = JobFigure::ALL.map(|figure| format!("job_{}_mean", figure.name()));
     writer.write_record(
-        columns
-            .into_iter()
-            .map(str::to_owned)
-            .chain(phases)
-            .chain(jobs)
-            .chain(["p95_ns", "done_per_minute"].map(str::to_owned)),
+        columns.into_iter().map(str::to_owned).chain(phases).chain(jobs).chain(LAST.map(str::to_owned)),
     )?;
     for record in records {
         let Some(measured) = record.measured() else { continue };
@@ -60,7 +65,8 @@ pub(crate) fn operations_csv(records: &[OperationsRecord]) -> Result<String, Csv
                 .map(|figure| one.job.get(&figure).map_or_else(String::new, |told| self::figure(told.mean)));
             let p95 = one.latency_ns.map_or_else(String::new, |latency| figure(latency.p95 as f64));
             let rate = measured.steady.as_ref().and_then(|steady| steady.rate_of(&name));
-            let last = [p95, rate.map_or_else(String::new, figure)];
+            let none = String::new;
+            let last = [p95, rate.map_or_else(none, figure), none(), none(), none(), none()];
             writer.write_record(own.into_iter().chain(latency).chain(phases).chain(jobs).chain(last))?;
         }
         writer.write_record(all(record, measured))?;
@@ -87,5 +93,19 @@ fn all(record: &OperationsRecord, measured: &OperationsMeasured) -> Vec<String> 
     row.extend(vec![String::new(); Phase::ALL.len() + JobFigure::ALL.len()]);
     row.push(latency.map_or_else(String::new, |latency| figure(latency.p95 as f64)));
     row.push(figure(measured.per_minute()));
+    row.extend(management(measured.management.as_ref()));
     row
+}
+
+/// The names of its processes, what they used together, and why some are missing.
+fn management(used: Option<&ManagementUse>) -> [String; 4] {
+    let Some(used) = used else { return Default::default() };
+    let why = used.unavailable.clone().unwrap_or_default();
+    if used.processes.is_empty() {
+        return [String::new(), String::new(), String::new(), why];
+    }
+    let names: Vec<&str> = used.processes.iter().map(|process| process.name.as_str()).collect();
+    let cpu_percent = used.processes.iter().map(|process| process.cpu_percent).sum();
+    let resident_bytes: u64 = used.processes.iter().map(|process| process.resident_bytes).sum();
+    [names.join(" "), figure(cpu_percent), resident_bytes.to_string(), why]
 }

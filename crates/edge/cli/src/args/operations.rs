@@ -7,6 +7,7 @@ use virtbench_units::{parse_bytes, parse_duration_ns, parse_positive_duration_ns
 
 use super::folder::FolderArgs;
 use super::job::read_job;
+use super::percent::percent;
 use super::qemu::QemuArgs;
 
 /// The most operations a minute that can be asked for: more would need more clients than threads are sensible for.
@@ -107,6 +108,11 @@ pub struct OperationsArgs {
     /// What runs the VMs
     #[command(flatten)]
     pub qemu: QemuArgs,
+    /// End with exit code 5 where more of a step's operations failed than failures=PERCENT, or none was done; with 10 where undecided is given
+    /// and pieces are too short to tell whether the platform kept up. A piece of which less than 90 % was issued is no result, and ends with 10
+    /// in any case
+    #[arg(long, value_name = "failures=PERCENT,undecided", value_delimiter = ',', value_parser = fail_on)]
+    pub fail_on: Vec<OperationsFailOn>,
     /// Seed of every random choice
     #[arg(long, value_name = "N", default_value = "1")]
     pub seed: u64,
@@ -140,6 +146,28 @@ impl CloneArg {
     }
 }
 
+/// When a study of operations fails.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum OperationsFailOn {
+    /// More operations of a step failed than this, in percent.
+    Failures(f64),
+    /// It cannot be told whether the platform kept up.
+    Undecided,
+}
+
+fn fail_on(text: &str) -> Result<OperationsFailOn, String> {
+    match (text, text.strip_prefix("failures=")) {
+        ("undecided", _) => Ok(OperationsFailOn::Undecided),
+        (_, Some(most)) => {
+            percent(most).map(OperationsFailOn::Failures).map_err(|why| format!("failures=: {why}"))
+        }
+        ("regression", _) => {
+            Err("regression is of two runs: virtbench compare and virtbench history have it".into())
+        }
+        _ => Err(format!("{text:?} is none: write failures=1% or undecided")),
+    }
+}
+
 /// How operations arrive in an open loop.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RateArg {
@@ -167,6 +195,17 @@ pub fn per_minute(word: &str) -> Result<f64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_run_fails_on_is_read_or_refused_with_the_reason() {
+        assert_eq!(fail_on("failures=1%"), Ok(OperationsFailOn::Failures(1.0)));
+        assert_eq!(fail_on("undecided"), Ok(OperationsFailOn::Undecided));
+        for (text, why) in
+            [("failures=101%", "between 0 and 100"), ("failures", "failures=1%"), ("regression", "compare")]
+        {
+            assert!(fail_on(text).unwrap_err().contains(why), "{text}");
+        }
+    }
 
     #[test]
     fn rates_are_read_or_refused_by_name() {

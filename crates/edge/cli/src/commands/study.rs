@@ -19,6 +19,8 @@ mod oltp;
 #[cfg(feature = "full")]
 mod operations;
 #[cfg(feature = "full")]
+mod operations_verdict;
+#[cfg(feature = "full")]
 mod platform;
 #[cfg(feature = "full")]
 mod predictions;
@@ -44,11 +46,12 @@ use crate::exit::{Failure, Outcome};
 pub fn estimate(command: &StudyCommand) -> Result<Option<Estimate>, Failure> {
     Ok(match command {
         StudyCommand::NativeVsVm(args) => {
-            Some(native_vs_vm::study(args)?.options.estimate(2).map_err(study_failure)?)
+            let study = native_vs_vm::study(args)?;
+            Some(study.options.estimate(2, study.before()).map_err(study_failure)?)
         }
         StudyCommand::Adapters(args) => {
             let study = adapters::study(args)?;
-            Some(study.options.estimate(study.setups.len()).map_err(study_failure)?)
+            Some(study.options.estimate(study.setups.len(), study.before()).map_err(study_failure)?)
         }
         StudyCommand::Compare(args) => Some(compare::study(args)?.estimate().map_err(study_failure)?),
         #[cfg(feature = "full")]

@@ -53,6 +53,8 @@ fn operations_of_a_vcenter_are_measured_and_nothing_is_left() {
     let operations = summary["steps"][0]["operations"].as_object().unwrap();
     let failed = |one: &Value| one["failed"].as_object().unwrap().len();
     assert!(operations.values().all(|one| failed(one) == 0), "{summary}");
+    let simulator = &summary["steps"][0]["management"][0];
+    assert!(simulator["resident_bytes"].as_u64().is_some_and(|bytes| bytes > 1 << 20), "{summary}");
     assert_eq!(operations.len(), 8, "the mix of [Platform 2014], Table 2: {summary}");
     let phase = |operation: &str, phase: &str| operations[operation]["phases_ns"][phase].as_f64().unwrap();
     assert!(phase("power_on", "running") > 3e7 && phase("power_off", "running") < 3e7, "{summary}");
@@ -76,7 +78,7 @@ fn what_a_killed_run_has_left_on_a_vcenter_is_swept_by_the_next() {
     killed.kill().unwrap();
     killed.wait().unwrap();
     assert!(inventory(&vcenter).len() > 3, "a kill leaves its VMs");
-    let words = ["--vms", "2", "--time", "2s", "--rate", "300/min"];
+    let words = ["--vms", "2", "--time", "2s", "--clients", "1"];
     let next = study(&vcenter, &temp.path().join("next"), &words);
     assert_eq!(next.code(), 0, "{next:?}");
     assert_eq!(inventory(&vcenter).len(), 3, "only strangers are left");

@@ -59,6 +59,6 @@ pub(super) fn estimate(plan: &ApplicationPlan) -> Estimate {
     let total: Option<u64> = each.iter().copied().try_fold(0u64, |sum, one| Some(sum.saturating_add(one?)));
     match total {
         Some(total_ns) => Estimate::of_total(each.len(), total_ns),
-        None => Estimate { measurements: each.len(), machines: None, total_ns: None, moments_ns: None },
+        None => Estimate { total_ns: None, ..Estimate::of_total(each.len(), 0) },
     }
 }

@@ -3,7 +3,7 @@
 use virtbench_lab::{Adapter, Environment, GuestDisk, available_memory_bytes};
 use virtbench_record::{Plan, Provenance, SetupFacts};
 
-use super::options::{GridOptions, announce};
+use super::options::{Before, GridOptions, announce};
 use crate::contents::Contents;
 use crate::course::Course;
 use crate::event::Event;
@@ -46,6 +46,12 @@ impl Adapters {
         run.end(folder, measured)
     }
 
+    /// What a run does before its first measurement.
+    #[must_use]
+    pub fn before(&self) -> Before {
+        Before { guests: self.setups.len(), others: 0, disks: self.setups.len(), idle: 2 }
+    }
+
     fn measure(&self, guests: &Guests, folder: &mut RunFolder, run: &mut Run<'_>) -> Result<(), StudyError> {
         let (target_dir, run_name) = (self.options.disks_folder(run), run.name());
         let observer = &mut *run.observer;
@@ -70,7 +76,7 @@ impl Adapters {
             .into_iter()
             .map(|(disk, facts)| guests.vm(&facts.name.clone(), disk, Some(facts), Vec::new()))
             .collect::<Result<_, _>>()?;
-        announce(folder, run);
+        announce(folder, run, self.before());
         measure_points(folder, &mut environments, course, run.stop, run.observer)
     }
 

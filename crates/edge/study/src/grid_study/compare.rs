@@ -2,9 +2,9 @@
 
 use virtbench_record::{ComparePlan, Plan};
 
-use super::options::{GridOptions, announce};
+use super::options::{Before, GridOptions, announce};
 use crate::course::Course;
-use crate::environments::{FoundEnvironments, NamedEnvironment};
+use crate::environments::{EnvironmentUri, FoundEnvironments, NamedEnvironment};
 use crate::estimate::Estimate;
 use crate::event::Event;
 use crate::folder::RunFolder;
@@ -28,7 +28,16 @@ impl Compare {
     /// The study is impossible.
     pub fn estimate(&self) -> Result<Estimate, StudyError> {
         NamedEnvironment::check(&self.environments).map_err(StudyError::input)?;
-        self.options.estimate(self.environments.len())
+        self.options.estimate(self.environments.len(), self.before())
+    }
+
+    fn before(&self) -> Before {
+        let boots = |environment: &&NamedEnvironment| {
+            matches!(environment.uri, EnvironmentUri::Qemu(_) | EnvironmentUri::Libvirt(_))
+        };
+        let guests = self.environments.iter().filter(boots).count();
+        let others = self.environments.len() - guests;
+        Before { guests, others, disks: self.environments.len(), idle: 0 }
     }
 
     /// Measures whatever is missing in the run folder.
@@ -61,7 +70,7 @@ impl Compare {
         let mut made = found.make((place, &run_name), self.options.size_bytes, run.stop, &mut on_progress)?;
         let notes = made.notes();
         folder.amend(|provenance| provenance.add_notes(notes))?;
-        announce(folder, run);
+        announce(folder, run, self.before());
         measure_points(folder, &mut made.environments, Course::SIDE_BY_SIDE, run.stop, run.observer)
     }
 }

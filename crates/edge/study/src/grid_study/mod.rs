@@ -8,4 +8,4 @@ mod options;
 pub use adapters::Adapters;
 pub use compare::Compare;
 pub use native_vs_vm::NativeVsVm;
-pub use options::GridOptions;
+pub use options::{Before, GridOptions};

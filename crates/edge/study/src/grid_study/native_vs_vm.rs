@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use virtbench_lab::{Adapter, Environment, GuestDisk, Native, find_adapter};
 use virtbench_record::Plan;
 
-use super::options::{GridOptions, announce};
+use super::options::{Before, GridOptions, announce};
 use crate::course::Course;
 use crate::disk::StudyDisk;
 use crate::event::Event;
@@ -43,6 +43,12 @@ impl NativeVsVm {
         run.end(folder, measured)
     }
 
+    /// What a run does before its first measurement: both sides have one disk.
+    #[must_use]
+    pub fn before(&self) -> Before {
+        Before { guests: 1, others: 1, disks: 1, idle: 0 }
+    }
+
     fn measure(
         &self,
         adapter: &'static Adapter,
@@ -64,7 +70,7 @@ impl NativeVsVm {
             Box::new(Native::new(native, disk.path().to_owned())),
             guests.vm(vm, guest_disk, None, Vec::new())?,
         ];
-        announce(folder, run);
+        announce(folder, run, self.before());
         measure_points(folder, &mut environments, Course::SIDE_BY_SIDE, run.stop, run.observer)
     }
 }

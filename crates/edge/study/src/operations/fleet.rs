@@ -5,10 +5,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use virtbench_operations::{Choice, Chooser, Mix, Rules, Settled, VmState, Vms};
+use virtbench_operations::{Choice, Chooser, Mix, Rules, Settled, Vms};
 use virtbench_platforms::{Action, Failure, Performed, Platform};
 use virtbench_record::{FailureKind, OperationKind, OperationsPlan};
 
+use super::management::Management;
+use super::outage::{is_outage, patience, patiently};
 use crate::study_error::StudyError;
 
 /// VMs that are made, or started, at once.
@@ -17,16 +19,6 @@ const MADE_AT_ONCE: usize = 4;
 const MADE_WITHIN: Duration = Duration::from_secs(120);
 /// How long it may take to say how a VM is.
 const ANSWER_LIMIT: Duration = Duration::from_secs(15);
-
-/// How long a platform may be away before its VMs are given up.
-const OUTAGE_LIMIT: Duration = Duration::from_secs(60);
-/// How soon it is asked again: at first, and at most.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
-
-/// Whether nobody answered.
-fn is_outage(failure: &Failure) -> bool {
-    matches!(failure.kind, FailureKind::Unreachable | FailureKind::TimedOut)
-}
 
 struct State {
     vms: Vms,
@@ -39,6 +31,15 @@ pub(crate) struct Fleet<'a> {
     state: Mutex<State>,
     label: String,
     limit: Duration,
+    management: Management,
+    stop: &'a AtomicBool,
+}
+
+/// What became of an operation.
+pub(crate) struct Ended {
+    pub(super) performed: Performed,
+    /// Since when nobody answered, and until when, where that was so and where somebody did again.
+    pub(super) away: Option<(Instant, Option<Instant>)>,
 }
 
 impl<'a> Fleet<'a> {
@@ -50,7 +51,7 @@ impl<'a> Fleet<'a> {
         platform: &'a dyn Platform,
         plan: &OperationsPlan,
         count: u32,
-        stop: &AtomicBool,
+        stop: &'a AtomicBool,
     ) -> Result<Self, StudyError> {
         let mix = Mix::new(plan.mix.clone()).map_err(StudyError::input)?;
         let rules = Rules {
@@ -66,6 +67,8 @@ impl<'a> Fleet<'a> {
             }),
             label: platform.label(),
             limit: Duration::from_nanos(plan.limit_ns),
+            management: Management::of(&plan.platform),
+            stop,
         };
         let next = AtomicU32::new(0);
         let make_some = || -> Result<(), StudyError> {
@@ -117,6 +120,11 @@ impl<'a> Fleet<'a> {
         self.state().vms.counts()
     }
 
+    /// The processes of the platform itself.
+    pub(super) fn management(&self) -> &Management {
+        &self.management
+    }
+
     /// What is to be done next; nothing where whatever the mix demands is not legal.
     pub(super) fn next(&self) -> Option<Choice> {
         let State { vms, chooser } = &mut *self.state();
@@ -135,45 +143,40 @@ impl<'a> Fleet<'a> {
     }
 
     /// Does it, and keeps account of what became of its VM.
-    pub(super) fn perform(&self, choice: &Choice) -> Performed {
+    pub(super) fn perform(&self, choice: &Choice) -> Ended {
         let vm = choice.vm.map(|number| self.name(number)).unwrap_or_default();
         let performed = self.platform.perform(&vm, &self.action(choice), self.deadline());
-        let settled = match &performed.result {
-            Ok(()) => Settled::Done,
+        let failed_at = Instant::now();
+        let (settled, is_back) = match &performed.result {
+            Ok(()) => (Settled::Done, true),
             Err(failure) => self.after(failure, choice, &vm),
         };
         self.state().vms.settle(choice, settled);
-        performed
+        let found_nobody =
+            performed.result.as_ref().is_err_and(|error| error.kind == FailureKind::Unreachable);
+        let back_at = is_back.then(Instant::now);
+        Ended { performed, away: found_nobody.then_some((failed_at, back_at)) }
     }
 
-    fn after(&self, failure: &Failure, choice: &Choice, vm: &str) -> Settled {
-        // It may still be done when nobody waits for it any more.
-        if failure.kind == FailureKind::TimedOut || choice.vm.is_none() {
-            return Settled::Lost;
-        }
+    /// How a VM is after a failure, and whether the platform answers. What was cut off is seen only once it does again.
+    fn after(&self, failure: &Failure, choice: &Choice, vm: &str) -> (Settled, bool) {
+        let answer = || self.platform.state(vm, Instant::now() + ANSWER_LIMIT);
+        let is_over = || self.stop.load(Ordering::Relaxed);
+        let found = match failure.kind {
+            // It may still be done when nobody waits for it any more.
+            FailureKind::TimedOut => return (Settled::Lost, true),
+            FailureKind::Unreachable => patiently(patience(self.limit), is_over, answer),
+            _ => answer(),
+        };
         let takes_away = matches!(choice.kind, OperationKind::DeleteSnapshot | OperationKind::DetachDisk);
-        match self.found_out(vm, failure.kind == FailureKind::Unreachable) {
+        let is_back = !found.as_ref().is_err_and(is_outage);
+        let settled = match found {
+            _ if choice.vm.is_none() => Settled::Lost,
             Ok(Some(_)) if takes_away && failure.kind == FailureKind::Vanished => Settled::Done,
             Ok(Some(state)) => Settled::NotDone(state),
             Ok(None) | Err(_) => Settled::Lost,
-        }
-    }
-
-    /// How a VM is. After an outage it is asked again and again, ever less often, until the platform is back: what an operation came to
-    /// that was cut off is seen only then.
-    fn found_out(&self, vm: &str, after_outage: bool) -> Result<Option<VmState>, Failure> {
-        let until = Instant::now() + OUTAGE_LIMIT;
-        let mut pause = PAUSES.0;
-        loop {
-            match self.platform.state(vm, Instant::now() + ANSWER_LIMIT) {
-                Err(error) if after_outage && is_outage(&error) && Instant::now() + pause < until => {
-                    tracing::debug!(vm, %error, ?pause, "the platform is asked again");
-                    thread::sleep(pause);
-                    pause = (2 * pause).min(PAUSES.1);
-                }
-                answer => return answer,
-            }
-        }
+        };
+        (settled, is_back)
     }
 
     fn action(&self, choice: &Choice) -> Action {

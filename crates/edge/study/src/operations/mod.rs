@@ -2,11 +2,15 @@
 
 mod fleet;
 mod log;
+mod management;
+mod outage;
 mod piece;
 mod run;
 #[cfg(test)]
 mod run_tests;
 mod schedule;
+#[cfg(test)]
+mod steady_tests;
 mod tally;
 mod tenants;
 

@@ -10,8 +10,9 @@ use virtbench_lab::{CpuSample, LabError};
 use virtbench_operations::{Arrivals, Choice, Span, steady_window};
 use virtbench_record::{OperationLine, OperationsMeasured, Phase};
 
-use super::fleet::Fleet;
+use super::fleet::{Ended, Fleet};
 use super::log::Log;
+use super::outage::covered_ns;
 use super::tally::{Tallied, Tally};
 use crate::course::nanoseconds;
 use crate::study_error::StudyError;
@@ -61,6 +62,8 @@ struct Sink {
     tally: Tally,
     log: Option<Log>,
     spans: Vec<Span>,
+    /// When nobody answered, in nanoseconds from the beginning.
+    away_ns: Vec<(u64, u64)>,
 }
 
 /// What all threads of a piece share.
@@ -74,7 +77,7 @@ struct Piece<'a> {
 impl Piece<'_> {
     fn perform(&self, job: &Job) {
         let waiting = self.begun.elapsed().saturating_sub(job.intended);
-        let performed = self.fleet.perform(&job.choice);
+        let Ended { performed, away } = self.fleet.perform(&job.choice);
         let mut phases = performed.phases;
         phases.add(Phase::Waiting, nanoseconds(waiting));
         let line = OperationLine {
@@ -93,7 +96,10 @@ impl Piece<'_> {
         if let Err(failure) = &performed.result {
             tracing::debug!(kind = job.choice.kind.name(), vm = job.choice.vm, %failure, "an operation failed");
         }
-        let Sink { tally, log, spans } = &mut *self.sink.lock().unwrap_or_else(PoisonError::into_inner);
+        let Sink { tally, log, spans, away_ns } =
+            &mut *self.sink.lock().unwrap_or_else(PoisonError::into_inner);
+        let since_ns = |at: Instant| nanoseconds(at.saturating_duration_since(self.begun));
+        away_ns.extend(away.map(|(from, until)| (since_ns(from), until.map_or(u64::MAX, since_ns))));
         let intended_ns = nanoseconds(job.intended);
         spans.push(Span {
             kind: job.choice.kind,
@@ -204,6 +210,7 @@ pub(crate) fn measure_piece(
     log: Option<Log>,
     stop: &AtomicBool,
 ) -> Result<OperationsMeasured, StudyError> {
+    let stack = fleet.management().sample();
     let before = CpuSample::take().map_err(LabError::from)?;
     let piece =
         Piece { fleet, begun: Instant::now(), sink: Mutex::new(Sink { log, ..Sink::default() }), stop };
@@ -226,7 +233,8 @@ pub(crate) fn measure_piece(
     };
     let elapsed_ns = nanoseconds(piece.begun.elapsed().saturating_sub(uncounted));
     let host = before.until(&CpuSample::take().map_err(LabError::from)?);
-    let Sink { tally, log, spans } = piece.sink.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let management = fleet.management().until_now(&stack);
+    let Sink { tally, log, spans, away_ns } = piece.sink.into_inner().unwrap_or_else(PoisonError::into_inner);
     if let Some(log) = log {
         log.end()?;
     }
@@ -246,9 +254,11 @@ pub(crate) fn measure_piece(
         clones,
         latency_ns,
         steady,
+        outage_ns: covered_ns(away_ns, nanoseconds(load.length)),
         vms_at_end: count(vms),
         running_at_end: count(running),
         host,
+        management: Some(management),
         tenants: Vec::new(),
         first_failures,
     })

@@ -1,25 +1,27 @@
 //! A run of the study of management operations: for each number of VMs these are made, warmed up, operated on piece by piece,
 //! and removed.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use virtbench_model::Probe;
 use virtbench_model::operations::search_rate;
+use virtbench_operations::judged;
 use virtbench_platforms::{Failure, Platform};
 use virtbench_record::{
-    FORMAT, FailureKind, OperationsLoad, OperationsMeasured, OperationsPlan, OperationsRecord,
-    OperationsStatus, Plan,
+    FORMAT, FailureKind, OperationsLoad, OperationsMeasured, OperationsPlan, OperationsRecord, Plan,
 };
+use virtbench_units::format_duration_ns;
 
 use super::fleet::Fleet;
 use super::log::Log;
+use super::outage::{patience, patiently};
 use super::piece::{PieceLoad, Starts, measure_piece};
-use super::schedule::{estimate_operations, first_missing};
+use super::schedule::{Pace, estimate_operations, first_missing, rounded_s};
 use super::tenants::Tenants;
 use crate::applications::Progress;
-use crate::course::unix_ns;
+use crate::course::{nanoseconds, unix_ns};
 use crate::event::Event;
 use crate::folder::RunFolder;
 use crate::run::{Run, RunEnd};
@@ -30,9 +32,7 @@ pub(crate) const REMOVE_LIMIT: Duration = Duration::from_secs(900);
 
 /// How long the platform may take to say whether it is there again.
 const ANSWER_LIMIT: Duration = Duration::from_secs(30);
-/// The largest share of operations that may miss the platform in a piece.
-const MOST_MISSING: f64 = 0.1;
-/// How often a piece may be no result.
+/// How often a piece of a search may be no result.
 const MOST_TRIES: usize = 2;
 
 /// A study of management operations.
@@ -78,12 +78,13 @@ pub fn run_operations(
     let planned = estimate_operations(&plan);
     progress.observer.event(Event::Planned(&planned));
     let total = planned.measurements as u64;
-    let mut sitting = Sitting { folder, plan: &plan, platform, tenants, total };
+    let (pace, stop) = (Pace::default(), progress.stop);
+    let mut sitting = Sitting { folder, plan: &plan, platform, tenants, total, pace, stop };
     for vms in &plan.vms {
         let measured = sitting.step(*vms, progress);
         progress.doing(&format!("removing the VMs of {vms}"));
-        match (platform.remove_all(Instant::now() + REMOVE_LIMIT), measured) {
-            (Ok(_), measured) => measured?,
+        match (remove_all(platform, patience(Duration::from_nanos(plan.limit_ns))), measured) {
+            (Ok(()), measured) => measured?,
             (Err(failure), measured) => {
                 progress.remark(&format!("VMs of this run are left for the next one to remove: {failure}"));
                 measured?;
@@ -93,26 +94,25 @@ pub fn run_operations(
     Ok(())
 }
 
-/// After an outage a piece of which more than a tenth of the operations never reached the platform is no result, nor is one of which none
-/// did. Where nobody failed to answer, too few VMs for a rate are a caution, and while the highest rate is searched they say that it is
-/// too high.
-pub(super) fn judged(measured: OperationsMeasured, load: &OperationsLoad) -> OperationsStatus {
-    let (intended, unreachable) = (measured.intended, measured.unreachable());
-    let none = intended > 0 && measured.not_issued >= intended;
-    let missing = match load {
-        OperationsLoad::Open(_) | OperationsLoad::Closed(_) if unreachable > 0 => measured.not_reached(),
-        _ if none => intended,
-        _ => unreachable,
-    };
-    if missing as f64 <= MOST_MISSING * intended as f64 {
-        return OperationsStatus::Measured(Box::new(measured));
-    }
-    let why = format!(
-        "{missing} of {intended} operations never reached the platform ({unreachable} found nobody who answered, {} no VM in a state for \
-         them), and more than a tenth is no result",
-        missing - unreachable
-    );
-    OperationsStatus::Incomplete { why, partly: Box::new(measured) }
+/// Removes the VMs of the run, once the platform answers, and looks whether that is so.
+fn remove_all(platform: &dyn Platform, patience: Duration) -> Result<(), Failure> {
+    patiently(
+        patience,
+        || false,
+        || {
+            let until = Instant::now() + REMOVE_LIMIT;
+            platform.remove_all(until)?;
+            let left: Vec<String> = platform.list(until)?.into_iter().map(|(name, _)| name).collect();
+            match left.first() {
+                None => Ok(()),
+                // What was cut off came to something afterwards.
+                Some(first) => {
+                    let message = format!("{} VMs are there again, {first} among them", left.len());
+                    Err(Failure::new(FailureKind::TimedOut, message))
+                }
+            }
+        },
+    )
 }
 
 struct Sitting<'a> {
@@ -121,21 +121,46 @@ struct Sitting<'a> {
     platform: &'a dyn Platform,
     tenants: Option<&'a mut Tenants>,
     total: u64,
+    pace: Pace,
+    stop: &'a AtomicBool,
 }
 
-impl Sitting<'_> {
+impl<'a> Sitting<'a> {
     /// Whatever is missing at a number of VMs.
     fn step(&mut self, vms: u32, progress: &mut Progress<'_>) -> Result<(), StudyError> {
         let Some(first) = self.next(vms, 0) else { return Ok(()) };
-        progress.doing(&format!("making {vms} VMs"));
-        let fleet = Fleet::prepare(self.platform, self.plan, vms, progress.stop)?;
+        let mut fleet = self.prepare(vms, progress)?;
         self.warm(&fleet, first, progress)?;
         let mut piece = first;
         loop {
-            self.measure(&fleet, vms, piece, progress)?;
+            let is_whole = self.measure(&fleet, vms, piece, progress)?;
             let Some(next) = self.next(vms, piece.0 + 1) else { return Ok(()) };
             piece = next;
+            if !is_whole {
+                progress.doing("removing VMs whose state the outage has left unknown");
+                remove_all(self.platform, self.patience())?;
+                fleet = self.prepare(vms, progress)?;
+            }
         }
+    }
+
+    fn prepare(&mut self, vms: u32, progress: &mut Progress<'_>) -> Result<Fleet<'a>, StudyError> {
+        progress.doing(&format!("making {vms} VMs"));
+        let begun = Instant::now();
+        let fleet = Fleet::prepare(self.platform, self.plan, vms, self.stop)?;
+        self.pace.made(vms, nanoseconds(begun.elapsed()));
+        if let Some(left_ns) = self.pace.left_ns(self.plan, vms, self.folder.records()) {
+            progress.remark(&format!(
+                "{vms} VMs were made in {}; what is left takes about {}",
+                format_duration_ns(rounded_s(nanoseconds(begun.elapsed()))),
+                format_duration_ns(rounded_s(left_ns))
+            ));
+        }
+        Ok(fleet)
+    }
+
+    fn patience(&self) -> Duration {
+        patience(Duration::from_nanos(self.plan.limit_ns))
     }
 
     /// The next piece from this number on, and its load: nothing where all is measured.
@@ -196,28 +221,44 @@ impl Sitting<'_> {
         Ok(OperationsMeasured { tenants: done?, ..measured })
     }
 
-    /// Ends the run where the platform does not come back, or where the same piece is no result twice: a search would go on for ever.
-    fn after_incomplete(&self, vms: u32, piece: u32, progress: &mut Progress<'_>) -> Result<(), StudyError> {
-        let same = |record: &&OperationsRecord| (record.vms, record.piece) == (vms, piece);
-        let (why, _) =
-            self.folder.records().iter().rev().find(same).and_then(OperationsRecord::incomplete).unzip();
-        let why = why.unwrap_or_default();
+    /// Ends the run where the platform does not come back, or where a search gets no answer twice: it would go on for ever.
+    fn after_incomplete(
+        &self,
+        (vms, piece): (u32, u32),
+        why: &str,
+        progress: &mut Progress<'_>,
+    ) -> Result<(), StudyError> {
         progress.remark(&format!("Piece {} is no result: {why}", piece + 1));
-        self.platform.list(Instant::now() + ANSWER_LIMIT)?;
-        if self.folder.records().iter().filter(same).count() < MOST_TRIES {
+        let is_over = || self.stop.load(Ordering::Relaxed);
+        patiently(self.patience(), is_over, || self.platform.list(Instant::now() + ANSWER_LIMIT))?;
+        let same = |record: &&OperationsRecord| (record.vms, record.piece) == (vms, piece);
+        let tries = self.folder.records().iter().filter(same).count();
+        if !matches!(self.plan.load, OperationsLoad::Max { .. }) || tries < MOST_TRIES {
             return Ok(());
         }
-        let message = format!("piece {} is no result {MOST_TRIES} times: {why}", piece + 1);
+        let message = format!("piece {} is no result {tries} times: {why}", piece + 1);
         Err(Failure::new(FailureKind::Unreachable, message).into())
     }
 
+    /// Says how far it is; nobody knows how many pieces a search needs.
+    fn done(&self, progress: &mut Progress<'_>) {
+        let done = self.folder.records().len() as u64;
+        progress.observer.event(match self.plan.load {
+            OperationsLoad::Max { .. } => Event::Searched { done, most: self.total },
+            OperationsLoad::Open(_) | OperationsLoad::Closed(_) => {
+                Event::Done { done: done.min(self.total), total: self.total }
+            }
+        });
+    }
+
+    /// Measures a piece; whether the VMs are as they should be afterwards.
     fn measure(
         &mut self,
         fleet: &Fleet<'_>,
         vms: u32,
         (piece, per_minute): (u32, Option<f64>),
         progress: &mut Progress<'_>,
-    ) -> Result<(), StudyError> {
+    ) -> Result<bool, StudyError> {
         let at = match per_minute {
             None => "closed loop".to_owned(),
             Some(rate) if rate <= 0.0 => "no operations".to_owned(),
@@ -228,17 +269,20 @@ impl Sitting<'_> {
         let load = self.load((piece, per_minute), self.plan.piece_ns);
         let started_unix_ns = unix_ns();
         let measured = self.with_tenants(fleet, &load, log, progress.stop)?;
-        let status = judged(measured, &self.plan.load);
-        let is_incomplete = matches!(status, OperationsStatus::Incomplete { .. });
+        self.pace.drained(measured.elapsed_ns.saturating_sub(self.plan.piece_ns));
+        let was_away = measured.outage_ns > 0 || (measured.vms_at_end == 0 && measured.intended > 0);
+        let status = judged(measured, &self.plan.load, per_minute, self.plan.piece_ns);
         let record = OperationsRecord { format: FORMAT, vms, piece, per_minute, started_unix_ns, status };
         self.folder.add(record)?;
-        if is_incomplete {
-            self.after_incomplete(vms, piece, progress)?;
+        let incomplete = self.folder.records().last().and_then(OperationsRecord::incomplete);
+        if let Some(why) = incomplete.map(|(why, _)| why.to_owned()) {
+            self.after_incomplete((vms, piece), &why, progress)?;
+            self.done(progress);
+            return Ok(!was_away);
         }
-        let done = self.folder.records().len() as u64;
-        progress.observer.event(Event::Done { done: done.min(self.total), total: self.total });
+        self.done(progress);
         let host = self.folder.records().last().and_then(OperationsRecord::measured);
         progress.observer.event(Event::Recorded(host.map(|measured| &measured.host)));
-        Ok(())
+        Ok(true)
     }
 }

@@ -36,10 +36,10 @@ impl<'a> Infrastructure<'a> {
     ///
     /// # Errors
     /// One cannot be made or started, or it was to stop.
-    pub(super) fn prepare(
+    pub(super) fn prepare<'b: 'a>(
         plan: &'a TilesPlan,
         place: &'a TilesPlace,
-        progress: &mut Progress<'_>,
+        progress: &mut Progress<'b>,
     ) -> Result<Option<Self>, StudyError> {
         let Some((plan, platform)) = plan.infrastructure.as_ref().zip(place.platform.as_deref()) else {
             return Ok(None);

@@ -11,7 +11,8 @@ use virtbench_units::LatencySummary;
 use super::clones::{CloneAnalysis, analyse_clones};
 use super::growth::{Growth, growth};
 use super::kinds::{KindAnalysis, one_kind};
-use super::search::search_rate;
+use super::management::{ManagementAnalysis, analyse_management};
+use super::search::{self, search_rate};
 use super::tenants::{TenantsAnalysis, analyse_tenants};
 use crate::interval::Estimate;
 use crate::kind::FigureKind;
@@ -43,6 +44,10 @@ pub struct StepAnalysis {
     pub kinds: BTreeMap<OperationKind, KindAnalysis>,
     /// Ways to make clones' disks, where there were several.
     pub clones: Vec<CloneAnalysis>,
+    /// What the platform's own processes used.
+    pub management: Vec<ManagementAnalysis>,
+    /// Why that is not known of some pieces.
+    pub management_unavailable: Vec<String>,
 }
 
 impl StepAnalysis {
@@ -96,15 +101,22 @@ pub fn analyse_operations(plan: &OperationsPlan, records: &[OperationsRecord]) -
         sustained_per_minute: search
             .map(|(search, _)| search.result().rate * 60.0)
             .filter(|rate| *rate > 0.0),
-        incomplete: records.iter().filter_map(incomplete).collect(),
+        incomplete: without_result(records).map(|(record, why)| of_piece(record, why)).collect(),
         steps,
     }
 }
 
-/// Which piece is no result, and why.
-fn incomplete(record: &OperationsRecord) -> Option<String> {
-    let (why, _) = record.incomplete()?;
-    Some(format!("piece {} at {} VMs: {why}", record.piece + 1, record.vms))
+/// Pieces that are no result and were not measured again, with the reason.
+pub fn without_result(records: &[OperationsRecord]) -> impl Iterator<Item = (&OperationsRecord, &str)> {
+    records.iter().enumerate().filter_map(|(index, record)| {
+        let (why, _) = record.incomplete()?;
+        let again = |later: &OperationsRecord| (later.vms, later.piece) == (record.vms, record.piece);
+        (!records[index + 1..].iter().any(again)).then_some((record, why))
+    })
+}
+
+fn of_piece(record: &OperationsRecord, why: &str) -> String {
+    format!("piece {} at {} VMs: {why}", record.piece + 1, record.vms)
 }
 
 /// Whether there were to be no operations, for the tenants to be alone.
@@ -133,6 +145,7 @@ fn step(of: (u32, Option<f64>), records: &[OperationsRecord], plan: &OperationsP
         FigureKind::Positive.estimate(&samples, seed)
     };
     let length_ns = pieces.len() as f64 * plan.piece_ns as f64;
+    let (management, management_unavailable) = analyse_management(&pieces);
     StepAnalysis {
         vms: of.0,
         per_minute: of.1,
@@ -154,6 +167,8 @@ fn step(of: (u32, Option<f64>), records: &[OperationsRecord], plan: &OperationsP
             })
             .collect(),
         clones: analyse_clones(ways, &numbered, seed),
+        management,
+        management_unavailable,
     }
 }
 
@@ -161,9 +176,9 @@ fn steady<'a>(pieces: &'a [&OperationsMeasured]) -> impl Iterator<Item = &'a Ste
     pieces.iter().filter_map(|piece| piece.steady.as_ref())
 }
 
-/// Whether the backlog stayed as it was in most pieces.
+/// Whether most pieces were kept up with.
 fn kept_up(pieces: &[&OperationsMeasured]) -> Option<bool> {
-    let told: Vec<bool> = steady(pieces).filter_map(SteadyWindow::kept_up).collect();
+    let told: Vec<bool> = pieces.iter().filter_map(|piece| search::kept_up(piece)).collect();
     (!told.is_empty()).then(|| 2 * told.iter().filter(|kept| **kept).count() >= told.len())
 }
 

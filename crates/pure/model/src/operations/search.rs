@@ -1,6 +1,6 @@
 //! The highest rate of operations that a platform sustains, from the pieces measured so far.
 
-use virtbench_record::{OperationsLoad, OperationsMeasured, OperationsPlan, OperationsRecord, SteadyWindow};
+use virtbench_record::{OperationsLoad, OperationsMeasured, OperationsPlan, OperationsRecord};
 
 use crate::saturation::{Probe, RunResult, SaturationRules, SaturationSearch};
 use crate::slo::{LatencyMetric, Slo};
@@ -13,14 +13,7 @@ pub fn search_rate(
     records: &[OperationsRecord],
 ) -> Option<(SaturationSearch, u32)> {
     let OperationsLoad::Max { limit_ns } = plan.load else { return None };
-    let rules = SaturationRules {
-        slo: Some(Slo { figure: LatencyMetric::P95, limit_ns }),
-        // Operations are few: what a minute holds varies by a tenth.
-        slack: 0.05,
-        resolution: 0.1,
-        points: 0,
-        ..SaturationRules::new(plan.piece_ns as f64 / 1e9)
-    };
+    let rules = rules(limit_ns, plan.piece_ns);
     let mut search = SaturationSearch::new(rules);
     let mut pieces = 0;
     for measured in records.iter().filter(|record| record.vms == vms).filter_map(OperationsRecord::measured) {
@@ -34,19 +27,44 @@ pub fn search_rate(
     Some((search, pieces))
 }
 
-/// A rate whose backlog stays as it is, is done: fewer may have arrived by chance. One of which every twentieth operation found no VM
-/// or no answer is not.
+fn rules(limit_ns: u64, piece_ns: u64) -> SaturationRules {
+    SaturationRules {
+        slo: Some(Slo { figure: LatencyMetric::P95, limit_ns }),
+        // Operations are few: what a minute holds varies by a tenth.
+        slack: 0.05,
+        // The backlog tells whether a rate is kept up with, however many arrived.
+        poisson: false,
+        resolution: 0.1,
+        points: 0,
+        ..SaturationRules::new(piece_ns as f64 / 1e9)
+    }
+}
+
+/// The most pieces that a search at a number of VMs takes.
+#[must_use]
+pub fn most_pieces(plan: &OperationsPlan) -> u32 {
+    rules(0, plan.piece_ns).most_runs()
+}
+
+/// A rate whose backlog stays as it is, is done: fewer may have arrived by chance. One of which more than every twentieth operation came to
+/// nothing, found no VM or no answer, is not.
 fn result(measured: &OperationsMeasured, offered: Option<f64>) -> RunResult {
     let latency = measured.latency_ns;
-    let reached = measured.not_reached() as f64 <= 0.05 * measured.intended as f64;
-    let kept_up = reached && measured.steady.as_ref().and_then(SteadyWindow::kept_up) == Some(true);
     let done = measured.per_minute() / 60.0;
     RunResult {
         achieved: offered
-            .filter(|_| kept_up && measured.done() > 0)
+            .filter(|_| kept_up(measured) == Some(true))
             .map_or(done, |offered| done.max(offered)),
         mean_ns: latency.map(|latency| latency.mean),
         p99_ns: latency.map(|latency| latency.p99 as f64),
         limited_ns: latency.map(|latency| latency.p95 as f64),
     }
+}
+
+/// Whether a piece was kept up with: its backlog stayed as it was, and at most every twentieth operation came to nothing. Nothing where the
+/// piece does not tell.
+pub(super) fn kept_up(measured: &OperationsMeasured) -> Option<bool> {
+    let stayed = measured.steady.as_ref()?.kept_up?;
+    let came_to_nothing = measured.intended.saturating_sub(measured.done());
+    Some(stayed && measured.done() > 0 && came_to_nothing as f64 <= 0.05 * measured.intended as f64)
 }

@@ -1,12 +1,13 @@
 //! A study of management operations as programs read it.
 
 use virtbench_record::{
-    CloneNumbers, Conclusion, DensityNumbers, LatencyNumbers, OperationsStepNumbers, OperationsSummary,
-    TenantNumbers,
+    CloneNumbers, Conclusion, DensityNumbers, LatencyNumbers, ManagementNumbers, OperationsStepNumbers,
+    OperationsSummary, TenantNumbers,
 };
 
 use super::analysis::{OperationsAnalysis, StepAnalysis};
 use super::kinds::KindAnalysis;
+use super::management::ManagementAnalysis;
 
 /// The numbers of a study that comes to this conclusion.
 #[must_use]
@@ -27,6 +28,7 @@ pub fn summarise_operations(conclusion: Conclusion, analysis: &OperationsAnalysi
         clones: analysis.steps.iter().flat_map(clones).collect(),
         tenants: tenants.collect(),
         sustained_per_minute: analysis.sustained_per_minute,
+        incomplete: analysis.incomplete.clone(),
     }
 }
 
@@ -41,7 +43,18 @@ fn step(step: &StepAnalysis) -> OperationsStepNumbers {
         p95_ns: step.latency_ns[1].map(Into::into),
         intended: step.intended,
         not_issued: step.not_issued,
+        management: step.management.iter().map(management).collect(),
+        management_unavailable: step.management_unavailable.clone(),
         operations: step.kinds.iter().map(|(kind, one)| (*kind, latency(one))).collect(),
+    }
+}
+
+fn management(one: &ManagementAnalysis) -> ManagementNumbers {
+    ManagementNumbers {
+        name: one.name.clone(),
+        cpu_percent: one.cpu_percent,
+        cpu_ns_each: one.cpu_ns_each,
+        resident_bytes: one.resident_bytes,
     }
 }
 

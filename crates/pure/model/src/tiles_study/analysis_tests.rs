@@ -275,12 +275,12 @@ fn with_operations(mut record: TilesRecord, done: [u64; 2], seconds: u64) -> Til
         operations: numbers.collect(),
         clones: std::collections::BTreeMap::new(),
         latency_ns: None,
-        steady: None,
         vms_at_end: 4,
         running_at_end: 2,
         host: host(100.0),
         tenants: Vec::new(),
         first_failures: Vec::new(),
+        ..OperationsMeasured::default()
     });
     record
 }

@@ -1,13 +1,15 @@
 //! The page of a study of management operations.
 
 use maud::{Markup, html};
-use virtbench_model::operations::{KindAnalysis, OperationsAnalysis, analyse_operations};
+use virtbench_model::operations::{KindAnalysis, OperationsAnalysis, StepAnalysis, analyse_operations};
 use virtbench_record::{JobFigure, OperationsPlan, OperationsRecord, Provenance};
 
 use super::{document, opening, section};
 use crate::figures::{kind_name, operations, step_name};
 use crate::format::{MILLISECOND_NS, ratio, ratio_span, rounded, significant};
 use crate::takeaway::of_operations;
+
+const MIB: f64 = 1_048_576.0;
 
 /// One self-contained page.
 pub(crate) fn page(provenance: &Provenance, plan: &OperationsPlan, records: &[OperationsRecord]) -> String {
@@ -26,6 +28,7 @@ pub(crate) fn page(provenance: &Provenance, plan: &OperationsPlan, records: &[Op
             h2 id="latencies" { "Latency by operation" }
             (latencies(&analysis))
         }
+        (management(&analysis))
         (density(&analysis))
         (clones(&analysis))
         (jobs(&analysis))
@@ -111,6 +114,51 @@ fn latencies(analysis: &OperationsAnalysis) -> Markup {
                                         || "–".into(),
                                         |seen| rounded(100.0 * seen / one.mean_ns().max(1.0), 0)
                                     ))
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What the platform's own processes used; nothing in runs of earlier versions.
+fn management(analysis: &OperationsAnalysis) -> Markup {
+    let is_told =
+        |step: &StepAnalysis| !step.management.is_empty() || !step.management_unavailable.is_empty();
+    html! {
+        @if analysis.steps.iter().any(is_told) {
+            section aria-labelledby="management" {
+                h2 id="management" { "What the management stack used" }
+                p {
+                    "Processes of the platform itself on this host: processor time over each piece, that of children they have waited \
+                     for included, and resident memory at its end."
+                }
+                div.scroll tabindex="0" role="region" aria-label="What the management stack used" {
+                    table {
+                        thead { tr {
+                            th scope="col" { "step" } th scope="col" { "process" }
+                            th.number scope="col" { "CPU, % of a processor" } th.number scope="col" { "CPU an operation, ms" }
+                            th.number scope="col" { "resident, MiB" }
+                        } }
+                        tbody {
+                            @for step in &analysis.steps {
+                                @for one in &step.management {
+                                    tr {
+                                        th scope="row" { (step_name(step)) }
+                                        td { (one.name) }
+                                        td.number { (significant(one.cpu_percent)) }
+                                        td.number { (milliseconds(one.cpu_ns_each)) }
+                                        td.number { (significant(one.resident_bytes as f64 / MIB)) }
+                                    }
+                                }
+                                @for why in &step.management_unavailable {
+                                    tr {
+                                        th scope="row" { (step_name(step)) }
+                                        td colspan="4" { "unavailable: " (why) }
+                                    }
                                 }
                             }
                         }
@@ -250,17 +298,17 @@ fn job_column(figure: JobFigure) -> &'static str {
 fn job_value(figure: JobFigure, value: f64) -> String {
     significant(match figure {
         JobFigure::ElapsedNs | JobFigure::SetupNs | JobFigure::DowntimeNs => value / MILLISECOND_NS,
-        JobFigure::MovedBytes | JobFigure::TotalBytes => value / f64::from(1 << 20),
+        JobFigure::MovedBytes | JobFigure::TotalBytes => value / MIB,
         JobFigure::Passes => value,
     })
 }
 
 fn failures(analysis: &OperationsAnalysis, records: &[OperationsRecord]) -> Markup {
-    let any = analysis.steps.iter().any(|step| !step.failed().is_empty());
-    let words = records.iter().filter_map(OperationsRecord::measured).flat_map(|one| &one.first_failures);
+    let words = records.iter().filter_map(OperationsRecord::seen).flat_map(|one| &one.first_failures);
     let words: Vec<&String> = words.take(10).collect();
+    let any = analysis.steps.iter().any(|step| !step.failed().is_empty());
     html! {
-        @if any {
+        @if any || !words.is_empty() {
             div.scroll tabindex="0" role="region" aria-label="Failures" {
                 table {
                     thead { tr {

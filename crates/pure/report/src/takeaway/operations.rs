@@ -35,7 +35,7 @@ pub(crate) fn of_operations(plan: &OperationsPlan, analysis: &OperationsAnalysis
         cautions
             .push(format!("The platform does not have {}: the mix was kept without it.", left.join(", ")));
     }
-    cautions.extend(analysis.incomplete.iter().map(|what| format!("This is no result: {what}.")));
+    cautions.extend(analysis.incomplete.iter().map(|what| format!("No result: {what}.")));
     cautions.extend(analysis.steps.iter().filter_map(doubts));
     Takeaway { headline: headline(analysis), details, cautions }
 }
@@ -69,10 +69,11 @@ fn rate(step: &StepAnalysis) -> Option<String> {
     let vms = count(step.vms as usize, "VM");
     Some(match step.per_minute {
         Some(rate) => format!(
-            "With {vms}, {} of {} operations a minute were done{}; {} of {} failed.",
+            "With {vms}, {} of {} operations a minute were done{}{}; {} of {} failed.",
             significant(achieved),
             significant(rate),
             by_chance(step, rate),
+            if step.kept_up == Some(true) { ": the platform kept up" } else { "" },
             step.failed().values().sum::<u64>(),
             step.intended
         ),
@@ -220,8 +221,16 @@ fn doubts(step: &StepAnalysis) -> Option<String> {
     }
     if step.is_short {
         return Some(format!(
-            "With {vms} at {} a minute, operations take longer than half of a piece: its throughput is no steady state. Give a longer --piece.",
+            "With {vms} at {} a minute, operations take longer than half of a piece: its throughput is no steady state. Measure longer pieces.",
             significant(intended)
+        ));
+    }
+    let failed = step.failed().values().sum::<u64>();
+    if failed as f64 > (1.0 - WANTED_SHARE) * step.intended as f64 {
+        return Some(format!(
+            "With {vms} at {} a minute, {failed} of {} operations failed: their time is in no latency.",
+            significant(intended),
+            step.intended
         ));
     }
     let fell_short = achieved < WANTED_SHARE * intended.min(step.arrived_per_minute);

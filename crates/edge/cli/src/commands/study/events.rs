@@ -16,9 +16,11 @@ pub fn json(event: &Event<'_>) -> Option<Value> {
             "event": "planned",
             "measurements": estimate.measurements,
             "total_ns": estimate.total_ns,
+            "is_bound": estimate.is_bound,
         }),
         Event::Doing(what) => json!({ "event": "doing", "what": what }),
         Event::Done { done, total } => json!({ "event": "done", "done": done, "total": total }),
+        Event::Searched { done, most } => json!({ "event": "searched", "done": done, "most": most }),
         Event::Starting(name) => json!({ "event": "starting", "environment": name }),
         Event::Idling(state) => {
             let guests = if *state == GuestsState::Running { "running" } else { "stopped" };

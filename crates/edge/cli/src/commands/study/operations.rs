@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use virtbench_operations::Mix;
-use virtbench_record::{CloneKind, OperationKind, OperationsLoad, OperationsPlan, OperationsRecord};
+use virtbench_record::{CloneKind, OperationKind, OperationsLoad, OperationsPlan};
 use virtbench_study::{
     Estimate, Event, FoundEnvironments, GuestOptions, NamedEnvironment, OperationsStudy, Run, StudyError,
     Tenants, estimate_operations, mix_on, tenant_job,
@@ -11,6 +11,7 @@ use virtbench_study::{
 use virtbench_workload::JobSpec;
 
 use super::common;
+use super::operations_verdict::verdict;
 use super::platform::WantedPlatform;
 use crate::args::operations::{OperationsArgs, RateArg};
 use crate::exit::{Failure, Kind, Outcome};
@@ -43,7 +44,7 @@ pub fn execute(args: &OperationsArgs) -> Outcome {
     })?;
     let run = common::show(&out, args.folder.json)?;
     measured?;
-    complete(run.records.operations())
+    verdict(&args.fail_on, run.provenance.plan.operations(), run.records.operations())
 }
 
 /// How clones are made, in turn.
@@ -139,22 +140,4 @@ fn plan(args: &OperationsArgs, mix: &Mix, left_out: Vec<OperationKind>) -> Opera
         tenants: args.tenant.clone(),
         tenant_workload: args.tenant_workload.as_ref().map(|job| job.name.clone()),
     }
-}
-
-/// Fails where a piece is no result, and where operations were to start and none came to anything.
-fn complete(records: &[OperationsRecord]) -> Outcome {
-    let incomplete = records.iter().filter_map(OperationsRecord::incomplete);
-    let incomplete: Vec<&str> = incomplete.map(|(why, _)| why).collect();
-    if let Some(why) = incomplete.first() {
-        let said = format!("{} of {} pieces are no result: {why}", incomplete.len(), records.len());
-        return Err(Failure::message(Kind::Measured, said));
-    }
-    let done: u64 = records.iter().filter_map(OperationsRecord::measured).map(|one| one.done()).sum();
-    if done > 0 {
-        return Ok(());
-    }
-    let words = records.iter().filter_map(OperationsRecord::measured).flat_map(|one| &one.first_failures);
-    let words: Vec<String> = words.take(3).cloned().collect();
-    let why = if words.is_empty() { "none was started".to_owned() } else { words.join("\n") };
-    Err(Failure::message(Kind::Measured, format!("no operation did what it is for: {why}")))
 }

@@ -23,6 +23,8 @@ pub struct Watch {
     estimate: Option<Estimate>,
     /// None on a terminal.
     lines: Option<(Instant, Lines)>,
+    /// Steps of a search that are done, and how many there can be at most: nobody knows how many are left.
+    search: Option<(u64, u64)>,
     /// While it is measured.
     company: Option<Company>,
 }
@@ -30,7 +32,7 @@ pub struct Watch {
 impl Watch {
     /// Before anything is known.
     pub fn new() -> Self {
-        Self { bar: ProgressBar::hidden(), estimate: None, lines: None, company: None }
+        Self { bar: ProgressBar::hidden(), estimate: None, lines: None, search: None, company: None }
     }
 
     /// Measuring begins, with this bar over the whole run.
@@ -44,6 +46,14 @@ impl Watch {
 
     /// Something is being done; the bar has been moved to where it is.
     fn doing(&mut self, what: String) {
+        if let Some((done, most)) = self.search {
+            let what = step_of_search(done, most, &what);
+            if self.lines.is_some() {
+                tell!("{what}");
+            }
+            self.bar.set_message(what);
+            return;
+        }
         if let Some((began, lines)) = &mut self.lines {
             let (position, length) = (self.bar.position(), self.bar.length().unwrap_or(0));
             if let Some(line) = lines.due(position, length, began.elapsed()) {
@@ -119,7 +129,9 @@ impl Observer for Watch {
                 if !say::is_for_machines() {
                     tell!("{estimate}");
                 }
+                self.search = estimate.is_bound.then_some((0, estimate.measurements as u64));
                 self.begin(match (&estimate.moments_ns, estimate.total_ns) {
+                    _ if estimate.is_bound => progress::timer(None, "starting"),
                     (Some(_), Some(total_ns)) => progress::timer(Some(total_ns), "starting"),
                     _ => progress::bar(estimate.measurements as u64, "starting"),
                 });
@@ -132,6 +144,11 @@ impl Observer for Watch {
                 }
                 self.bar.set_length(total);
                 self.bar.set_position(done);
+                self.recorded(None);
+            }
+            Event::Searched { done, most } => {
+                self.search = Some((done, most));
+                self.bar.tick();
                 self.recorded(None);
             }
             Event::Starting(name) => self.doing(format!("starting {name}")),
@@ -154,6 +171,11 @@ impl Observer for Watch {
         let mut ended = std::mem::replace(self, Self::new());
         ended.company.as_mut().map_or_else(Vec::new, |company| company.notes(None))
     }
+}
+
+/// What a search does, without a share or a time left.
+fn step_of_search(done: u64, most: u64, what: &str) -> String {
+    format!("step {} of at most {most}: {what}", done.saturating_add(1))
 }
 
 /// When a line is due, and what it says: at each tenth of the way, and at intervals.
@@ -204,6 +226,18 @@ mod tests {
         assert_eq!(at(5, 40), None);
         assert_eq!(at(5, 50).as_deref(), Some("12 %, about 5m 50s left"));
         assert_eq!(at(40, 60).as_deref(), Some("100 %, about 0s left"));
+    }
+
+    #[test]
+    fn a_search_says_its_steps_and_never_that_none_are_left() {
+        let mut watch = Watch::new();
+        for done in 0..2 {
+            watch.event(Event::Searched { done, most: 2 });
+            watch.event(Event::Doing("10 VMs, 386 a minute"));
+            let said = watch.bar.message();
+            assert_eq!(said, format!("step {} of at most 2: 10 VMs, 386 a minute", done + 1));
+            assert!(!said.contains('%') && !said.contains("left"), "{said}");
+        }
     }
 
     #[test]

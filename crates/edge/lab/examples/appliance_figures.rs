@@ -1,6 +1,6 @@
 //! How long an appliance takes to get ready, and what the path to it costs. ROOT is an ext4 image of its root, DATA one of its
 //! data, which are prepared first if they are empty, and changed.
-//! `cargo run --release -p virtbench-lab --example appliance_figures -- RECIPE ROOT DATA native|guest user|tap [STARTS] [VCPUS]`
+//! `cargo run --release -p virtbench-lab --example appliance_figures -- RECIPE ROOT DATA native|guest|uml user|tap [STARTS] [VCPUS]`
 //!
 //! With `wait` for STARTS it prints the process that runs the appliance, and waits to be killed: the tests do, with signal 9.
 
@@ -8,7 +8,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use virtbench_lab::{
-    ApplianceSpec, GuestPlace, Network, NetworkNamespace, Place, RunningAppliance, TierLinks,
+    ApplianceSpec, BOOT_LIMIT, GuestPlace, Network, NetworkNamespace, Place, RunningAppliance, TierLinks,
+    UmlPlace,
 };
 use virtbench_recipe::{Recipe, supplied};
 
@@ -37,7 +38,7 @@ fn prepare(spec: &ApplianceSpec) -> Result<(), Failure> {
 fn main() -> Result<(), Failure> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let [name, root, data, place, network, rest @ ..] = words.as_slice() else {
-        return Err("RECIPE ROOT DATA native|guest user|tap [STARTS] [VCPUS]".into());
+        return Err("RECIPE ROOT DATA native|guest|uml user|tap [STARTS] [VCPUS]".into());
     };
     let waits = rest.first().is_some_and(|word| word == "wait");
     let number = |index: usize| rest.get(index).filter(|_| !waits).map_or(Ok(1), |text| text.parse::<u32>());
@@ -52,10 +53,10 @@ fn main() -> Result<(), Failure> {
         network: if network == "tap" { Network::Namespace(NetworkNamespace::new()?) } else { Network::User },
         tiers: TierLinks::default(),
         processors: Vec::new(),
-        place: if place == "guest" {
-            Place::Guest(Box::new(GuestPlace::on_this_host(Duration::from_secs(60))?))
-        } else {
-            Place::Native
+        place: match place.as_str() {
+            "guest" => Place::Guest(Box::new(GuestPlace::on_this_host(BOOT_LIMIT)?)),
+            "uml" => Place::Uml(Box::new(UmlPlace::on_this_host(BOOT_LIMIT)?)),
+            _ => Place::Native,
         },
     };
     prepare(&ApplianceSpec { place: Place::Native, network: Network::User, ..spec.clone() })?;

@@ -1,8 +1,8 @@
-//! A cable between two guests: frames go from one QEMU to the other by a pair of sockets. It needs no rights, and nobody else is on it.
+//! A cable between two guests: frames go from one to the other by a pair of sockets. It needs no rights, and nobody else is on it.
 
 use std::io;
 use std::net::Ipv4Addr;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixDatagram;
 use std::sync::Arc;
 
@@ -48,12 +48,21 @@ impl CableEnd {
         PREFIX
     }
 
+    pub(crate) fn socket(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    /// The Ethernet address of the card at this end.
+    pub(crate) fn mac(&self) -> String {
+        format!("52:54:00:76:{:02x}:{:02x}", 0x70 + self.side, self.number)
+    }
+
     /// QEMU's arguments, and the descriptor that it inherits.
     pub(crate) fn arguments(&self) -> io::Result<(Vec<String>, OwnedFd)> {
         let socket = self.socket.try_clone()?;
-        let Self { number, side, .. } = self;
+        let number = self.number;
         let backend = format!("dgram,id=cable{number},local.type=fd,local.str={}", socket.as_raw_fd());
-        let mac = format!("52:54:00:76:{:02x}:{number:02x}", 0x70 + side);
+        let mac = self.mac();
         let device = format!("virtio-net-pci,netdev=cable{number},mac={mac},romfile=");
         Ok((["-netdev", &backend, "-device", &device].map(str::to_owned).into(), socket))
     }

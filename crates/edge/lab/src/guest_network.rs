@@ -22,6 +22,17 @@ pub struct Tap {
     pub(crate) number: u8,
 }
 
+impl Tap {
+    /// The Ethernet address of the card before it.
+    pub(crate) fn mac(&self) -> String {
+        mac(self.number)
+    }
+}
+
+fn mac(number: u8) -> String {
+    format!("52:54:00:76:62:{number:02x}")
+}
+
 /// How a guest's network interface is connected.
 #[derive(Debug, Clone)]
 pub enum GuestNetwork {
@@ -59,7 +70,7 @@ impl GuestNetwork {
             }
         };
         // Without a program to boot from the network: it would cost time at every start.
-        let device = format!("virtio-net-pci,netdev=network,mac=52:54:00:76:62:{number:02x},romfile=");
+        let device = format!("virtio-net-pci,netdev=network,mac={},romfile=", mac(number));
         Ok((["-netdev", &network, "-device", &device].map(str::to_owned).into(), descriptor))
     }
 }

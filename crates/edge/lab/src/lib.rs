@@ -62,7 +62,7 @@ pub use adapters::{
 };
 pub use appliance::{
     ApplianceError, ApplianceSpec, GuestPlace, Network, NetworkNamespace, Place, Reach, RunningAppliance,
-    TierLinks, appliance_guest_facts, measure_path,
+    TierLinks, UmlPlace, appliance_guest_facts, measure_path,
 };
 pub use cable::CableEnd;
 pub use cache::cache_directory;
@@ -104,7 +104,7 @@ pub use remote::{
 };
 pub use stop::stop_logins_on;
 pub use storage_daemon::{NoStorageDaemon, find_storage_daemon};
-pub use uml::{Uml, UmlConfig, UmlDisk, UmlDiskKind, UmlError, UmlGuest, UmlImage, UmlKernel};
+pub use uml::{Uml, UmlConfig, UmlDisk, UmlDiskKind, UmlError, UmlGuest, UmlImage, UmlInterface, UmlKernel};
 pub use virtbench_agent::enclosure::{
     GroupError, LoopCache, LoopDevice, LoopError, processors_in_turn, usable_processors,
 };

@@ -69,7 +69,8 @@ impl StorageDaemon {
             export.push_str(",writethrough=on");
         }
         let socket = format!("addr.type=fd,addr.str={}", listener.as_raw_fd());
-        let common = format!("id=export,node-name={NODE},writable=on");
+        let writable = if disk.read_only { "off" } else { "on" };
+        let common = format!("id=export,node-name={NODE},writable={writable}");
         match disk.adapter.transport {
             Transport::Qemu => arguments.extend([
                 "--nbd-server".to_owned(),

@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use virtbench_lab::{
     Accelerator, Adapter, ApplianceError, ApplianceSpec, DEFAULT_ADAPTER, DiskSettings, Filesystem,
-    GuestImage, GuestPlace, Network, NetworkNamespace, Place, Qemu, RunningAppliance, TierLinks,
-    find_adapter, find_kernel, make_filesystem, make_filesystem_with,
+    GuestImage, GuestPlace, Network, NetworkNamespace, Place, Qemu, RunningAppliance, TierLinks, UmlDiskKind,
+    UmlImage, UmlKernel, UmlPlace, find_adapter, find_kernel, make_filesystem, make_filesystem_with,
 };
 use virtbench_recipe::Recipe;
 
@@ -116,6 +116,11 @@ fn guest(adapter: &'static Adapter) -> Place {
         settings: DiskSettings::default(),
         boot_limit: Duration::from_secs(120),
     }))
+}
+
+fn uml(disk: UmlDiskKind) -> Place {
+    let image = or_mend(UmlImage::for_appliances(&or_mend(UmlKernel::find()), disk));
+    Place::Uml(Box::new(UmlPlace { image, disk, boot_limit: SOON }))
 }
 
 fn words(words: &[&str]) -> Vec<String> {
@@ -222,6 +227,43 @@ fn an_appliance_runs_from_the_same_bytes_natively_and_in_guests_by_either_networ
         .count(),
         7
     );
+}
+
+#[test]
+fn an_appliance_runs_in_a_guest_of_user_mode_linux_by_either_disk() {
+    let images = Images::new();
+    let network = Network::Namespace(or_mend(NetworkNamespace::new()));
+    let ubd = UmlDiskKind::Ubd { synchronous: false };
+    // With no network of QEMU's it has one for itself.
+    for (disk, network, page) in [
+        (UmlDiskKind::VirtioBlk, network.clone(), "virtio"),
+        (ubd, network, "ubd"),
+        (ubd, Network::User, "own"),
+    ] {
+        runs_as_it_should(&images, &images.spec(WEB, uml(disk), network), page, "tap");
+    }
+    let mut native = or_mend(RunningAppliance::open(&images.native(WEB)));
+    let said = says(&mut native, &["/bin/sh", "-c", "cd /srv/data; cat virtio ubd own"]);
+    assert_eq!(said, "written virtio\nwritten ubd\nwritten own");
+    drop(native);
+    let two = ApplianceSpec { vcpus: 2, ..images.spec(WEB, uml(ubd), Network::User) };
+    assert!(refused(&images, &two).contains("2 processors: a guest of User Mode Linux has one"));
+}
+
+#[test]
+fn guests_of_user_mode_linux_reach_each_other_by_a_cable() {
+    let images = Images::new();
+    let (mut front, mut back) = (TierLinks::default(), TierLinks::default());
+    front.connect("back", &mut back, 3).unwrap();
+    or_mend(make_filesystem(&images.path("other"), 16 * MIB, Filesystem::Ext4));
+    let place = uml(UmlDiskKind::VirtioBlk);
+    let back = ApplianceSpec { tiers: back, ..images.spec(WEB, place.clone(), Network::User) };
+    let back = or_mend(RunningAppliance::start(&back));
+    let data = Some(images.path("other"));
+    let front = ApplianceSpec { tiers: front, data, ..images.spec(WEB, place, Network::User) };
+    let mut front = or_mend(RunningAppliance::start(&front));
+    let cost = or_mend(front.measure_path_to("back", &back));
+    assert!(cost.round_trips > 10 && cost.to_bytes_per_s > 1e5 && cost.from_bytes_per_s > 1e5, "{cost:?}");
 }
 
 #[test]
@@ -389,7 +431,7 @@ fn kill_9_of_the_controller_ends_an_appliance_wherever_it_runs() {
     let images = Images::new();
     let recipe = images.path("recipe.toml");
     fs::write(&recipe, format!("{HEAD}{WEB}{DATA}")).unwrap();
-    for (place, network) in [("native", "user"), ("guest", "tap")] {
+    for (place, network) in [("native", "user"), ("guest", "tap"), ("uml", "tap")] {
         let mut command = Command::new(example("appliance_figures"));
         command.arg(&recipe).arg(images.path("root")).arg(images.path("data")).args([place, network, "wait"]);
         let mut controller = command.stdout(Stdio::piped()).spawn().expect(
@@ -399,7 +441,10 @@ fn kill_9_of_the_controller_ends_an_appliance_wherever_it_runs() {
         BufReader::new(controller.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let first: u32 = line.trim().parse().expect("it prints who runs the appliance");
         let all: Vec<u32> = descendants(first).into_iter().chain([first]).collect();
-        assert!(place == "guest" || all.len() >= 3, "agent and service are processes of this host: {all:?}");
+        assert!(
+            place == "guest" || all.len() >= 3,
+            "{place}: agent and service are processes of this host: {all:?}"
+        );
         controller.kill().unwrap();
         controller.wait().unwrap();
         let until = Instant::now() + SOON;

@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use virtbench_lab::{
-    ApplianceError, DEFAULT_ADAPTER, DiskSettings, GuestPlace, Network, NetworkNamespace, Place,
-};
+use virtbench_lab::{ApplianceError, Network, NetworkNamespace, Place};
 use virtbench_record::ApplianceSide;
 
 use crate::guests::ApplianceGuests;
@@ -32,19 +30,7 @@ pub(crate) fn place(guests: Option<&ApplianceGuests>, side: &ApplianceSide) -> R
         return Ok(Place::Native);
     }
     let missing = || StudyError::input(format!("nothing was found to boot {}: a defect", side.name));
-    Ok(guest_place(guests.ok_or_else(missing)?, BOOT_LIMIT))
-}
-
-/// A guest of these, which may take so long to boot.
-pub(crate) fn guest_place(guests: &ApplianceGuests, boot_limit: Duration) -> Place {
-    Place::Guest(Box::new(GuestPlace {
-        qemu: guests.qemu.clone(),
-        image: guests.image.clone(),
-        accelerator: guests.accelerator,
-        adapter: DEFAULT_ADAPTER,
-        settings: DiskSettings::default(),
-        boot_limit,
-    }))
+    Ok(guests.ok_or_else(missing)?.place(BOOT_LIMIT))
 }
 
 /// The network of a plan: `tap`, or `user`.

@@ -2,14 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use thiserror::Error;
 use virtbench_lab::{
-    Accelerator, Adapter, BOOT_LIMIT, CarriedFile, Environment, Filesystem, GuestConfig, GuestDisk,
-    GuestImage, GuestKernel, KVM_LIMIT, KvmCpu, LabError, Qemu, Vm, appliance_guest_facts,
-    choose_accelerator, find_kernel, force_kvm, known_accelerator,
+    Accelerator, Adapter, BOOT_LIMIT, CarriedFile, DEFAULT_ADAPTER, DiskSettings, Environment, Filesystem,
+    GuestConfig, GuestDisk, GuestImage, GuestKernel, GuestPlace, KVM_LIMIT, KvmCpu, LabError, Place, Qemu,
+    UmlDiskKind, UmlImage, UmlKernel, UmlPlace, Vm, appliance_guest_facts, choose_accelerator, find_kernel,
+    force_kvm, known_accelerator,
 };
 use virtbench_record::{AcceleratorFacts, ApplianceFacts, GuestFacts, SetupFacts};
+
+/// What appliances in guests of User Mode Linux see their disks through: as QEMU's, past the host's page cache.
+const UML_DISK: UmlDiskKind = UmlDiskKind::VirtioBlk;
 
 /// What is to execute a guest's instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -21,16 +26,21 @@ pub enum WantedAccelerator {
     Kvm,
     /// Software emulation.
     Tcg,
+    /// Nothing: guests of User Mode Linux, whose kernel is a process. For appliances.
+    Uml,
 }
 
 impl WantedAccelerator {
-    /// The accelerator that is named, if one is.
-    #[must_use]
-    pub fn named(self) -> Option<Accelerator> {
+    /// QEMU's accelerator that is named, if one is.
+    ///
+    /// # Errors
+    /// What is named is none of QEMU's.
+    pub fn of_qemu(self) -> Result<Option<Accelerator>, GuestsError> {
         match self {
-            Self::Auto => None,
-            Self::Kvm => Some(Accelerator::Kvm(KvmCpu::Host)),
-            Self::Tcg => Some(Accelerator::Tcg),
+            Self::Auto => Ok(None),
+            Self::Kvm => Ok(Some(Accelerator::Kvm(KvmCpu::Host))),
+            Self::Tcg => Ok(Some(Accelerator::Tcg)),
+            Self::Uml => Err(GuestsError::NoUml("these are VMs of QEMU's")),
         }
     }
 
@@ -41,6 +51,7 @@ impl WantedAccelerator {
             Self::Auto => "auto",
             Self::Kvm => "kvm",
             Self::Tcg => "tcg",
+            Self::Uml => "uml",
         }
     }
 }
@@ -83,6 +94,9 @@ pub enum GuestsError {
     /// KVM was asked for.
     #[error("--accelerator kvm: {0}; --accelerator tcg emulates")]
     NoKvm(String),
+    /// A guest of User Mode Linux was asked for where only QEMU's do.
+    #[error("--accelerator uml: {0}")]
+    NoUml(&'static str),
     /// A guest has an adapter that was not asked for: a defect.
     #[error("no image was made for {0}: a defect of virtbench")]
     NoImage(&'static str),
@@ -107,6 +121,12 @@ impl Guests {
         extras: Extras<'_>,
         remark: &mut dyn FnMut(&str),
     ) -> Result<Self, GuestsError> {
+        if options.accelerator == WantedAccelerator::Uml {
+            return Err(GuestsError::NoUml(
+                "these VMs have QEMU's adapters, which User Mode Linux has not; the environment uml: of `virtbench study compare` \
+                 measures its own disks",
+            ));
+        }
         let qemu = Qemu::find().map_err(LabError::from)?;
         let kernel = find_kernel(options.kernel.as_deref()).map_err(LabError::from)?;
         let mut images = BTreeMap::new();
@@ -156,16 +176,20 @@ impl Guests {
 /// What guests with appliances need, found before anything is measured.
 #[derive(Debug, Clone)]
 pub struct ApplianceGuests {
-    /// What emulates them.
-    pub qemu: Qemu,
-    /// What they boot.
-    pub image: GuestImage,
-    /// What executes their instructions.
-    pub accelerator: Accelerator,
-    /// The same, with the reason.
-    pub accelerator_facts: AcceleratorFacts,
+    /// What they are made of.
+    parts: ApplianceGuestParts,
+    /// What executes their instructions, with the reason.
+    accelerator_facts: AcceleratorFacts,
+    /// What runs them, with its version.
+    software: String,
     /// Release of their kernel.
-    pub kernel: String,
+    kernel: String,
+}
+
+#[derive(Debug, Clone)]
+enum ApplianceGuestParts {
+    Qemu { qemu: Qemu, image: GuestImage, accelerator: Accelerator },
+    Uml(UmlImage),
 }
 
 impl ApplianceGuests {
@@ -179,17 +203,60 @@ impl ApplianceGuests {
         screen: bool,
         remark: &mut dyn FnMut(&str),
     ) -> Result<Self, GuestsError> {
+        if wanted == WantedAccelerator::Uml {
+            return Self::of_uml(kernel, screen);
+        }
         let qemu = Qemu::find().map_err(LabError::from)?;
         let kernel = find_kernel(kernel).map_err(LabError::from)?;
         let image = GuestImage::for_appliances(&kernel, &[], screen).map_err(LabError::from)?;
         let (accelerator, accelerator_facts) = accelerator(wanted, &qemu, &kernel, remark)?;
-        Ok(Self { qemu, image, accelerator, accelerator_facts, kernel: kernel.release })
+        let software = qemu.version.clone();
+        let parts = ApplianceGuestParts::Qemu { qemu, image, accelerator };
+        Ok(Self { parts, accelerator_facts, software, kernel: kernel.release })
+    }
+
+    fn of_uml(kernel: Option<&Path>, screen: bool) -> Result<Self, GuestsError> {
+        if screen {
+            return Err(GuestsError::NoUml("User Mode Linux has no screen"));
+        }
+        if kernel.is_some() {
+            return Err(GuestsError::NoUml(
+                "--kernel names a kernel that QEMU boots; VIRTBENCH_UML names one of User Mode Linux",
+            ));
+        }
+        let kernel = UmlKernel::find().map_err(LabError::from)?;
+        let image = UmlImage::for_appliances(&kernel, UML_DISK).map_err(LabError::from)?;
+        let why = format!("named on the command line; {} runs as a process", kernel.program.display());
+        Ok(Self {
+            parts: ApplianceGuestParts::Uml(image),
+            accelerator_facts: AcceleratorFacts { name: WantedAccelerator::Uml.name().to_owned(), why },
+            software: format!("User Mode Linux {}", kernel.release),
+            kernel: kernel.release,
+        })
+    }
+
+    /// A place in a guest of these, which may take so long to boot.
+    pub(crate) fn place(&self, boot_limit: Duration) -> Place {
+        match self.parts.clone() {
+            ApplianceGuestParts::Uml(image) => {
+                Place::Uml(Box::new(UmlPlace { image, disk: UML_DISK, boot_limit }))
+            }
+            ApplianceGuestParts::Qemu { qemu, image, accelerator } => {
+                let (adapter, settings) = (DEFAULT_ADAPTER, DiskSettings::default());
+                Place::Guest(Box::new(GuestPlace { qemu, image, accelerator, adapter, settings, boot_limit }))
+            }
+        }
+    }
+
+    /// Whether they are QEMU's, with networks of QEMU's own.
+    pub(crate) fn are_of_qemu(&self) -> bool {
+        matches!(self.parts, ApplianceGuestParts::Qemu { .. })
     }
 
     /// What is known of one of them that runs.
     pub(crate) fn facts(&self, appliance: &ApplianceFacts) -> GuestFacts {
-        let (accelerator, qemu) = (self.accelerator_facts.clone(), self.qemu.version.clone());
-        appliance_guest_facts(appliance, accelerator, qemu, self.kernel.clone())
+        let (accelerator, software) = (self.accelerator_facts.clone(), self.software.clone());
+        appliance_guest_facts(appliance, accelerator, software, self.kernel.clone())
     }
 }
 
@@ -214,6 +281,7 @@ fn accelerator(
             Ok(named(choice.accelerator, &format!("; {}", choice.why)))
         }
         WantedAccelerator::Tcg => Ok(named(Accelerator::Tcg, "")),
+        WantedAccelerator::Uml => Err(GuestsError::NoUml("User Mode Linux is no accelerator of QEMU's")),
         WantedAccelerator::Auto => {
             let known = known_accelerator(qemu, kernel).map_or_else(
                 || {

@@ -66,12 +66,14 @@ service ends by itself, which is exit code 6 with the end of its log. Its data a
 Examples:
   virtbench appliance run postgresql
   virtbench appliance run ./mail.toml --native --time 60s --logs
+  virtbench appliance run redis --accelerator uml
   virtbench appliance run redis --json | jq -r '.ports[\"6379\"]'")]
 pub struct ApplianceRunArgs {
     /// Name of a recipe, or its file
     #[arg(value_name = "NAME|FILE.toml")]
     pub recipe: String,
-    /// On this host in namespaces of its own, as root; in a VM otherwise, whose ports are on this host's loopback
+    /// On this host in namespaces of its own, as root; in a VM otherwise, whose ports are on this host's loopback, or in a network
+    /// namespace if it is one of User Mode Linux
     #[arg(long)]
     pub native: bool,
     /// Its processors

@@ -44,6 +44,8 @@ pub enum AcceleratorArg {
     Kvm,
     /// Software emulation
     Tcg,
+    /// No QEMU: User Mode Linux, a kernel as a process. For appliances
+    Uml,
 }
 
 impl AcceleratorArg {
@@ -53,6 +55,7 @@ impl AcceleratorArg {
             Self::Auto => WantedAccelerator::Auto,
             Self::Kvm => WantedAccelerator::Kvm,
             Self::Tcg => WantedAccelerator::Tcg,
+            Self::Uml => WantedAccelerator::Uml,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use virtbench_agent::protocol::appliance::{AddressOrder, MountOrder};
 
-use super::mount_order::mount_order;
+use super::mount_order::{DeviceNames, mount_order};
 use super::spec::ApplianceSpec;
 use crate::adapters::DEFAULT_ADAPTER;
 use crate::libvirt::{DomainAppliance, LibvirtAppliances};
@@ -13,5 +13,6 @@ pub(crate) fn boot(
     spec: &ApplianceSpec,
     place: &LibvirtAppliances,
 ) -> Result<(DomainAppliance, MountOrder), MachineError> {
-    Ok((place.boot(&spec.parts())?, mount_order(spec, DEFAULT_ADAPTER, AddressOrder::Granted)))
+    let names = DeviceNames::of_adapter(DEFAULT_ADAPTER);
+    Ok((place.boot(&spec.parts())?, mount_order(spec, names, AddressOrder::Granted)))
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use virtbench_agent::protocol::appliance::{AddressOrder, MountOrder};
 
 use super::error::ApplianceError;
-use super::mount_order::mount_order;
+use super::mount_order::{DeviceNames, mount_order};
 use super::network::Network;
 use super::spec::{ApplianceSpec, GuestPlace};
 use crate::adapters::DEFAULT_ADAPTER;
@@ -51,7 +51,7 @@ pub(crate) fn boot(
     };
     let (address, prefix) = network.address();
     let address = AddressOrder::Fixed { address: address.octets(), prefix };
-    let order = mount_order(spec, place.adapter, address);
+    let order = mount_order(spec, DeviceNames::of_adapter(place.adapter), address);
     Ok((guest, order, notes))
 }
 

@@ -10,12 +10,14 @@ use crate::guest::Guest;
 use crate::libvirt::DomainAppliance;
 use crate::process::MachineError;
 use crate::remote::EnclosedAppliance;
+use crate::uml::UmlGuest;
 
 /// Who runs an appliance. Dropping it ends it.
 #[derive(Debug)]
 pub(super) enum Machine {
     Native(Box<NativeAppliance>),
     Guest(Box<Guest>),
+    Uml(Box<UmlGuest>),
     Domain(Box<DomainAppliance>),
     Enclosed(Box<EnclosedAppliance>),
 }
@@ -25,6 +27,7 @@ impl Machine {
         match self {
             Self::Native(native) => &mut native.agent.connection,
             Self::Guest(guest) => guest.connection(),
+            Self::Uml(guest) => guest.connection(),
             Self::Domain(domain) => &mut domain.connection,
             Self::Enclosed(enclosed) => enclosed.connection(),
         }
@@ -34,6 +37,7 @@ impl Machine {
         match self {
             Self::Native(native) => native.agent.process.explain(error),
             Self::Guest(guest) => guest.explain(error),
+            Self::Uml(guest) => guest.explain(error),
             Self::Domain(domain) => domain.explain(error),
             Self::Enclosed(enclosed) => enclosed.explain(error),
         }
@@ -48,6 +52,7 @@ impl Machine {
         match self {
             Self::Native(native) => native.agent.process.check(),
             Self::Guest(guest) => guest.check(),
+            Self::Uml(guest) => guest.check(),
             Self::Domain(domain) => domain.check(),
             Self::Enclosed(enclosed) => enclosed.check(),
         }
@@ -58,6 +63,7 @@ impl Machine {
         match self {
             Self::Native(native) => native.shut_down(),
             Self::Guest(guest) => guest.shut_down(),
+            Self::Uml(guest) => guest.shut_down(),
             Self::Domain(domain) => domain.shut_down(),
             Self::Enclosed(enclosed) => drop(enclosed),
         }
@@ -67,8 +73,10 @@ impl Machine {
     pub(super) fn reach(&self, network: &Network) -> Reach {
         match (self, network) {
             (Self::Native(native), _) => Reach::of(&native.network),
-            (Self::Guest(_), Network::Namespace(namespace)) => Reach::of(namespace),
-            (Self::Guest(_), Network::User) | (Self::Domain(_) | Self::Enclosed(_), _) => Reach::here(),
+            (Self::Guest(_) | Self::Uml(_), Network::Namespace(namespace)) => Reach::of(namespace),
+            (Self::Guest(_) | Self::Uml(_), Network::User) | (Self::Domain(_) | Self::Enclosed(_), _) => {
+                Reach::here()
+            }
         }
     }
 
@@ -80,6 +88,7 @@ impl Machine {
                 let name = if matches!(network, Network::User) { "user" } else { "tap" };
                 (name.into(), guest.boot_time(), guest.command_line().to_vec())
             }
+            (Self::Uml(guest), _) => ("tap".into(), guest.boot_time(), guest.command_line().to_vec()),
             (Self::Domain(domain), _) => (domain.network.to_string(), domain.boot, vec![domain.xml.clone()]),
             (Self::Enclosed(enclosed), _) => (enclosed.network.clone(), enclosed.boot, Vec::new()),
         };

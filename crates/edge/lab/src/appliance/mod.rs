@@ -19,6 +19,7 @@ mod path_cost;
 mod running;
 mod spec;
 mod tiers;
+mod uml;
 
 pub use error::ApplianceError;
 pub use guest_facts::appliance_guest_facts;
@@ -26,5 +27,5 @@ pub use network::{Network, NetworkNamespace, Reach};
 pub(crate) use parts::ApplianceParts;
 pub use path_cost::measure_path;
 pub use running::RunningAppliance;
-pub use spec::{ApplianceSpec, GuestPlace, Place};
+pub use spec::{ApplianceSpec, GuestPlace, Place, UmlPlace};
 pub use tiers::TierLinks;

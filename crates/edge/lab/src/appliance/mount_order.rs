@@ -7,13 +7,29 @@ use super::spec::ApplianceSpec;
 use crate::adapters::{Adapter, DEFAULT_ADAPTER};
 use crate::cable::CableEnd;
 
-/// What the guest's kernel calls its first network interface.
-const INTERFACE: &str = "eth0";
+/// What the kernel of a guest calls what it finds, less a letter or number at the end.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct DeviceNames {
+    /// The disk of its root.
+    pub(super) root: &'static str,
+    /// The disk of its data.
+    pub(super) data: &'static str,
+    /// Network interfaces.
+    pub(super) interface: &'static str,
+}
 
-/// The interface at the end of a cable; the kernel numbers them in the order of QEMU's devices.
-fn link((number, cable): (usize, &CableEnd)) -> InterfaceOrder {
-    let (address, prefix) = (cable.address().octets(), cable.prefix());
-    InterfaceOrder { name: format!("eth{number}"), address: AddressOrder::Fixed { address, prefix } }
+impl DeviceNames {
+    /// Those of a guest of a hypervisor, whose data are on this adapter.
+    pub(super) fn of_adapter(data: &Adapter) -> Self {
+        Self { root: DEFAULT_ADAPTER.disk_prefix, data: data.disk_prefix, interface: "eth" }
+    }
+
+    /// The interface at the end of a cable; the kernel numbers them in the order of the devices.
+    fn link(self, (number, cable): (usize, &CableEnd)) -> InterfaceOrder {
+        let (address, prefix) = (cable.address().octets(), cable.prefix());
+        let address = AddressOrder::Fixed { address, prefix };
+        InterfaceOrder { name: format!("{}{number}", self.interface), address }
+    }
 }
 
 /// Natively: block devices by their nodes, and an interface where it has one of its own.
@@ -40,10 +56,10 @@ pub(crate) fn mount_order_of_nodes(
     }
 }
 
-/// The root is the guest's first disk, the data the next, on this adapter.
-pub(crate) fn mount_order(spec: &ApplianceSpec, data_adapter: &Adapter, address: AddressOrder) -> MountOrder {
+/// The root is the guest's first disk, the data the next.
+pub(super) fn mount_order(spec: &ApplianceSpec, names: DeviceNames, address: AddressOrder) -> MountOrder {
     let disk = |prefix: &str, index| DiskPlace::Disk { name_prefix: prefix.to_owned(), index };
-    let (root, prefix) = (DEFAULT_ADAPTER.disk_prefix, data_adapter.disk_prefix);
+    let (root, prefix) = (names.root, names.data);
     MountOrder {
         host_name: spec.recipe.name.clone(),
         init: spec.recipe.init,
@@ -53,9 +69,9 @@ pub(crate) fn mount_order(spec: &ApplianceSpec, data_adapter: &Adapter, address:
             folder: data.folder.clone(),
             user: data.user.clone(),
         }),
-        links: (1..).zip(&spec.tiers.cables).map(link).collect(),
+        links: (1..).zip(&spec.tiers.cables).map(|end| names.link(end)).collect(),
         hosts: host_names(&spec.tiers),
         screen: spec.recipe.screen,
-        interface: Some(InterfaceOrder { name: INTERFACE.into(), address }),
+        interface: Some(InterfaceOrder { name: format!("{}0", names.interface), address }),
     }
 }

@@ -21,8 +21,10 @@ const SIOCBRADDBR: Opcode = 0x89a0;
 const SIOCBRADDIF: Opcode = 0x89a2;
 const SIOCGIFINDEX: Opcode = 0x8933;
 const TUNSETIFF: Opcode = 0x4004_54ca;
-/// A device of whole frames, without a header of its own, with virtio's.
-const TAP_FLAGS: u16 = 0x0002 | 0x1000 | 0x4000;
+/// A device of whole frames, without a header of its own.
+const TAP_FLAGS: u16 = 0x0002 | 0x1000;
+/// Before each frame there is virtio's header, by which a checksum or the cutting of a large frame is left to the other side.
+const VIRTIO_HEADER: u16 = 0x4000;
 /// What joins the tap devices of a namespace, and where clients are.
 const BRIDGE: &str = "virtbench";
 /// Nobody routes to it: it is known inside the namespace only.
@@ -86,21 +88,31 @@ impl NetworkNamespace {
         self.users.fetch_add(1, Ordering::Relaxed) % MOST_USERS
     }
 
-    /// A tap device for one more guest, on the bridge where all guests of this network and its clients are.
+    /// A tap device for one more guest of QEMU, on the bridge where all guests of this network and its clients are.
     pub(crate) fn tap(&self) -> Result<Tap, ApplianceError> {
+        self.tap_with(TAP_FLAGS | VIRTIO_HEADER)
+    }
+
+    /// The same for a guest that knows no header before a frame.
+    pub(crate) fn plain_tap(&self) -> Result<Tap, ApplianceError> {
+        self.tap_with(TAP_FLAGS)
+    }
+
+    fn tap_with(&self, flags: u16) -> Result<Tap, ApplianceError> {
         let failed = |source| ApplianceError::Network { action: "there is no tap device", source };
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         if number > LAST_GUEST {
             return Err(failed(io::Error::other("the network is full")));
         }
-        let file = self.within(|| make_tap(number == FIRST_GUEST)).and_then(|made| made).map_err(failed)?;
+        let file =
+            self.within(|| make_tap(number == FIRST_GUEST, flags)).and_then(|made| made).map_err(failed)?;
         let [a, b, c] = NETWORK;
         Ok(Tap { file, address: Ipv4Addr::new(a, b, c, number), prefix: PREFIX, number })
     }
 }
 
 /// Called inside the namespace; the first one makes the bridge.
-fn make_tap(is_first: bool) -> io::Result<OwnedFd> {
+fn make_tap(is_first: bool, flags: u16) -> io::Result<OwnedFd> {
     let socket = control_socket()?;
     if is_first {
         let mut bridge = InterfaceRequest::new(BRIDGE)?;
@@ -111,7 +123,7 @@ fn make_tap(is_first: bool) -> io::Result<OwnedFd> {
         set_up(BRIDGE)?;
     }
     let tap = OpenOptions::new().read(true).write(true).open("/dev/net/tun")?;
-    let mut request = InterfaceRequest::new("tap%d")?.with_u16(TAP_FLAGS);
+    let mut request = InterfaceRequest::new("tap%d")?.with_u16(flags);
     // SAFETY: TUNSETIFF takes a `struct ifreq`.
     unsafe { call::<TUNSETIFF>(tap.as_fd(), &mut request) }?;
     let name = request.name();
@@ -139,6 +151,12 @@ impl Reach {
     #[must_use]
     pub fn here() -> Self {
         Self(None)
+    }
+
+    /// Where other programs find that network while this process has it; nothing where this process is in it.
+    #[must_use]
+    pub fn path(&self) -> Option<String> {
+        self.0.as_ref().map(|namespace| namespace.own.path())
     }
 
     /// Brings the calling thread there, with threads that it starts from now on. Sockets that it opens then stay there whoever uses

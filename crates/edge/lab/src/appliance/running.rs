@@ -21,6 +21,7 @@ use super::native::NativeAppliance;
 use super::network::{Network, Reach};
 use super::path_cost::measure_path;
 use super::spec::{ApplianceSpec, Place};
+use super::uml;
 use crate::connection::{ConnectionError, unexpected};
 use crate::disk_operations::of_block_device;
 
@@ -59,8 +60,11 @@ impl RunningAppliance {
     /// # Errors
     /// It cannot; nothing is left behind.
     pub fn open(spec: &ApplianceSpec) -> Result<Self, ApplianceError> {
-        let spec = spec.placed();
+        let mut spec = spec.placed();
         spec.check()?;
+        if matches!((&spec.place, &spec.network), (Place::Uml(_), Network::User)) {
+            spec.network = uml::own_network(&spec.name)?;
+        }
         let begun = Instant::now();
         let ports = spec.recipe.ports();
         let used = match &spec.network {
@@ -78,6 +82,10 @@ impl RunningAppliance {
             Place::Guest(place) => {
                 let (guest, order, notes) = guest::boot(&spec, place, path_port)?;
                 (Machine::Guest(Box::new(guest)), order, notes)
+            }
+            Place::Uml(place) => {
+                let (guest, order) = uml::boot(&spec, place)?;
+                (Machine::Uml(Box::new(guest)), order, Vec::new())
             }
             Place::Domain(place) => {
                 let failed = |source| ApplianceError::Machine { name: spec.name.clone(), source };
@@ -211,12 +219,14 @@ impl RunningAppliance {
         &self.facts
     }
 
-    /// Its processes on this host, for accounting: the agent's natively, else QEMU's; nobody's where another machine runs it.
+    /// Its processes on this host, for accounting: the agent's natively, else QEMU's, or the kernel's first, then
+    /// those of its address spaces and the servers of its disks; nobody's where another machine runs it.
     #[must_use]
     pub fn processes(&self) -> Vec<u32> {
         match &self.machine {
             Machine::Native(native) => vec![native.agent.process.id()],
             Machine::Guest(guest) => vec![guest.process_id()],
+            Machine::Uml(guest) => guest.process_ids().into_iter().chain(guest.server_ids()).collect(),
             Machine::Domain(_) | Machine::Enclosed(_) => Vec::new(),
         }
     }
@@ -241,6 +251,8 @@ impl RunningAppliance {
             Machine::Native(native) => of_block_device(native.data.as_deref().ok_or_else(nothing)?),
             Machine::Guest(_) if self.spec.data.is_none() => Err(nothing()),
             Machine::Guest(guest) => guest.disk_operations(1),
+            // The server of its disk does not count, a block device does.
+            Machine::Uml(_) => of_block_device(self.spec.data.as_deref().ok_or_else(nothing)?),
             Machine::Domain(_) | Machine::Enclosed(_) => {
                 Err(io::Error::new(io::ErrorKind::Unsupported, "its machine is not asked for them"))
             }
@@ -393,9 +405,8 @@ impl RunningAppliance {
                     .map_err(|source| ApplianceError::Machine { name: self.name.clone(), source })?;
                 forwarded.into_iter().map(|(port, to)| (port, (here, to).into())).collect()
             }
-            (Machine::Guest(_) | Machine::Domain(_) | Machine::Enclosed(_), _, Some(address)) => {
-                all_at(address)
-            }
+            (Machine::Native(_), ..) => all_at(here),
+            (_, _, Some(address)) => all_at(address),
             _ => all_at(here),
         };
         Ok(())

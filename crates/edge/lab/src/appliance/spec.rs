@@ -22,6 +22,7 @@ use crate::kernel::find_kernel;
 use crate::libvirt::LibvirtAppliances;
 use crate::qemu::Qemu;
 use crate::remote::SshAppliances;
+use crate::uml::{UmlDiskKind, UmlImage, UmlKernel};
 
 /// Where ext4 has its magic number (Linux, Documentation/filesystems/ext4/super.rst).
 const MAGIC_AT: u64 = 1024 + 0x38;
@@ -32,8 +33,10 @@ const MAGIC: [u8; 2] = [0x53, 0xef];
 pub enum Place {
     /// On this host, in namespaces of its own, with as much memory and as many processors as a guest would have.
     Native,
-    /// In a guest.
+    /// In a guest of QEMU.
     Guest(Box<GuestPlace>),
+    /// In a guest of User Mode Linux.
+    Uml(Box<UmlPlace>),
     /// In a domain of a hypervisor that the user runs, which has its root and its data already.
     Domain(Arc<LibvirtAppliances>),
     /// Natively on a machine that the user has, which has its root and its data already.
@@ -55,6 +58,29 @@ pub struct GuestPlace {
     pub settings: DiskSettings,
     /// How long it may take to boot.
     pub boot_limit: Duration,
+}
+
+/// What a guest of User Mode Linux is made of.
+#[derive(Debug, Clone)]
+pub struct UmlPlace {
+    /// What it boots, made by [`UmlImage::for_appliances`].
+    pub image: UmlImage,
+    /// What it sees its root and its data through.
+    pub disk: UmlDiskKind,
+    /// How long it may take to boot.
+    pub boot_limit: Duration,
+}
+
+impl UmlPlace {
+    /// One of this host's kernel, which sees its disks as a guest of QEMU does: past the host's page cache.
+    ///
+    /// # Errors
+    /// There is no kernel, or it lacks a driver.
+    pub fn on_this_host(boot_limit: Duration) -> Result<Self, LabError> {
+        let disk = UmlDiskKind::VirtioBlk;
+        let image = UmlImage::for_appliances(&UmlKernel::find()?, disk)?;
+        Ok(Self { image, disk, boot_limit })
+    }
 }
 
 impl GuestPlace {
@@ -101,7 +127,7 @@ impl ApplianceSpec {
     pub(crate) fn placed(&self) -> Self {
         let place = match self.place {
             Place::Native | Place::Ssh(_) => ServicePlace::Native,
-            Place::Guest(_) | Place::Domain(_) => ServicePlace::Vm,
+            Place::Guest(_) | Place::Uml(_) | Place::Domain(_) => ServicePlace::Vm,
         };
         Self { recipe: self.recipe.at(place), ..self.clone() }
     }
@@ -131,10 +157,25 @@ impl ApplianceSpec {
             let (has, least) = (format_bytes(self.memory_bytes), format_bytes(recipe.memory));
             return no(format!("{has} of memory: the recipe {} needs at least {least}", recipe.name));
         }
+        if matches!(self.place, Place::Uml(_)) {
+            if self.vcpus > 1 {
+                let why = "a guest of User Mode Linux has one here";
+                return no(format!(
+                    "{} processors: {why}, or each crossing into its kernel costs several times more",
+                    self.vcpus
+                ));
+            }
+            if recipe.screen {
+                return no(format!(
+                    "the recipe {} needs a screen, which User Mode Linux has not",
+                    recipe.name
+                ));
+            }
+        }
         let has_no_screen = match &self.place {
             Place::Native | Place::Ssh(_) => false,
             Place::Guest(place) => !place.image.has_screen,
-            Place::Domain(_) => true,
+            Place::Uml(_) | Place::Domain(_) => true,
         };
         if recipe.screen && has_no_screen {
             return no(format!(

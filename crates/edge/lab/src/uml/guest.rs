@@ -7,10 +7,11 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use procfs::process::all_processes;
-use tempfile::TempDir;
 use virtbench_agent::protocol::Greeting;
 use virtbench_agent::{Console, LINE, carry_as_host};
 
+use super::folder::guest_folder;
+use super::interface::UmlInterface;
 use super::kernel::UmlImage;
 use super::memory::memory_folder;
 use crate::adapters::served_adapter;
@@ -91,6 +92,16 @@ pub struct UmlDisk {
     pub kind: UmlDiskKind,
     /// The file or block device of this host.
     pub path: PathBuf,
+    /// Whether the guest can only read it. Then others may have the same file.
+    pub read_only: bool,
+}
+
+impl UmlDisk {
+    /// One that the guest reads and writes.
+    #[must_use]
+    pub fn new(kind: UmlDiskKind, path: PathBuf) -> Self {
+        Self { kind, path, read_only: false }
+    }
 }
 
 /// What a guest is made of.
@@ -100,6 +111,8 @@ pub struct UmlConfig {
     pub memory_bytes: u64,
     /// Its disks.
     pub disks: Vec<UmlDisk>,
+    /// Its network interfaces.
+    pub interfaces: Vec<UmlInterface>,
     /// How long it may take to boot.
     pub boot_limit: Duration,
     /// The processor of this host that it is held to. On two each crossing into its kernel would cost several times more.
@@ -110,7 +123,13 @@ impl UmlConfig {
     /// A guest of 256 MiB without a disk.
     #[must_use]
     pub fn new(processor: usize) -> Self {
-        Self { memory_bytes: 256 << 20, disks: Vec::new(), boot_limit: BOOT_LIMIT, processor }
+        Self {
+            memory_bytes: 256 << 20,
+            disks: Vec::new(),
+            interfaces: Vec::new(),
+            boot_limit: BOOT_LIMIT,
+            processor,
+        }
     }
 }
 
@@ -123,8 +142,6 @@ pub struct UmlGuest {
     greeting: Greeting,
     command_line: Vec<String>,
     boot: Duration,
-    // The kernel keeps its console's socket there.
-    _folder: TempDir,
 }
 
 impl UmlGuest {
@@ -137,7 +154,7 @@ impl UmlGuest {
         let failed = |source| MachineError::Start { program: program.clone(), source };
         let unfit = |why: String| MachineError::Unreachable { why, console: Vec::new() };
         let memory = memory_folder(config.memory_bytes + OVERHEAD).map_err(unfit)?;
-        let folder = tempfile::Builder::new().prefix("virtbench-uml-").tempdir().map_err(failed)?;
+        let folder = guest_folder(&memory).map_err(failed)?;
         let started = Instant::now();
         let (mut connection, plain) = Connection::pair().map_err(failed)?;
         let (line, guest_line) = UnixStream::pair().map_err(failed)?;
@@ -145,11 +162,17 @@ impl UmlGuest {
         let guest_line = OwnedFd::from(guest_line);
         let (initramfs, initramfs_path) = image.initramfs.lend().map_err(failed)?;
         let servers = start_servers(&config.disks, folder.path())?;
-        let arguments =
+        let mut arguments =
             arguments(config, folder.path(), &initramfs_path, guest_line.as_raw_fd()).map_err(unfit)?;
+        let mut inherited = vec![guest_line, initramfs];
+        for (number, interface) in config.interfaces.iter().enumerate() {
+            let (argument, descriptor) = interface.argument(number).map_err(failed)?;
+            arguments.push(argument);
+            inherited.push(descriptor);
+        }
         let mut command = Command::new(&program);
         command.args(&arguments).env("TMPDIR", &memory).env("HOME", folder.path());
-        let mut process = AgentProcess::spawn(command, vec![guest_line, initramfs], "User Mode Linux")?;
+        let mut process = AgentProcess::spawn(command, inherited, "User Mode Linux")?;
         tracing::info!(
             process = process.id(),
             memory_bytes = config.memory_bytes,
@@ -159,9 +182,11 @@ impl UmlGuest {
         pin(process.id(), &[config.processor]).map_err(failed)?;
         let greeting = connection.greet(config.boot_limit).map_err(|error| process.explain(error))?;
         let boot = started.elapsed();
+        // Sockets in it are connected. Without it a kill leaves nothing.
+        drop(folder);
         tracing::info!(boot_ms = boot.as_millis(), kernel = greeting.kernel, "the guest's agent answers");
         let command_line = std::iter::once(program.to_string_lossy().into_owned()).chain(arguments).collect();
-        Ok(Self { process, servers, connection, greeting, command_line, boot, _folder: folder })
+        Ok(Self { process, servers, connection, greeting, command_line, boot })
     }
 
     /// The conversation with its agent.
@@ -247,7 +272,9 @@ impl UmlGuest {
 fn start_servers(disks: &[UmlDisk], folder: &Path) -> Result<Vec<StorageDaemon>, MachineError> {
     let served = disks.iter().enumerate().filter(|(_, disk)| disk.kind == UmlDiskKind::VirtioBlk);
     let start = |(number, disk): (usize, &UmlDisk)| {
-        let disk = GuestDisk { shared: true, ..GuestDisk::new(served_adapter(), disk.path.clone()) };
+        let read_only = disk.read_only;
+        let disk =
+            GuestDisk { read_only, shared: true, ..GuestDisk::new(served_adapter(), disk.path.clone()) };
         StorageDaemon::start_at(&disk, 1, &socket(folder, number))
     };
     served.map(start).collect()
@@ -286,12 +313,18 @@ fn arguments(config: &UmlConfig, folder: &Path, initramfs: &Path, line: i32) -> 
         }
         arguments.push(match disk.kind {
             // Shared: the run keeps others from the file, and the kernel would keep the native side from it.
-            UmlDiskKind::Ubd { synchronous: true } => format!("ubd{number}sc={path}"),
-            UmlDiskKind::Ubd { synchronous: false } => format!("ubd{number}c={path}"),
+            UmlDiskKind::Ubd { synchronous } => {
+                let (read_only, synchronous) = (flag(disk.read_only, "r"), flag(synchronous, "s"));
+                format!("ubd{number}{read_only}{synchronous}c={path}")
+            }
             UmlDiskKind::VirtioBlk => format!("virtio_uml.device={path}:{VIRTIO_BLOCK}"),
         });
     }
     Ok(arguments)
+}
+
+fn flag(is_set: bool, letter: &'static str) -> &'static str {
+    if is_set { letter } else { "" }
 }
 
 #[cfg(test)]
@@ -300,16 +333,17 @@ mod tests {
 
     #[test]
     fn disks_follow_each_other_and_paths_that_would_be_split_are_refused() {
-        let disk = |path: &str, synchronous| UmlDisk {
-            kind: UmlDiskKind::Ubd { synchronous },
-            path: PathBuf::from(path),
-        };
+        let disk =
+            |path: &str, synchronous| UmlDisk::new(UmlDiskKind::Ubd { synchronous }, PathBuf::from(path));
         let with = |disks| {
             let config = UmlConfig { disks, ..UmlConfig::new(0) };
             arguments(&config, Path::new("/run"), Path::new("/i"), 7)
         };
-        let words = with(vec![disk("/a", false), disk("/b", true)]).unwrap();
-        assert!(words.contains(&"ubd0c=/a".into()) && words.contains(&"ubd1sc=/b".into()), "{words:?}");
+        let read = UmlDisk { read_only: true, ..disk("/c", false) };
+        let words = with(vec![disk("/a", false), disk("/b", true), read]).unwrap();
+        for word in ["ubd0c=/a", "ubd1sc=/b", "ubd2rc=/c"] {
+            assert!(words.iter().any(|one| one == word), "{words:?}");
+        }
         assert!(with(vec![disk("/a,b", false)]).unwrap_err().contains("comma"));
     }
 }

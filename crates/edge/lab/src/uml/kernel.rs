@@ -8,6 +8,7 @@ use std::sync::Arc;
 use thiserror::Error;
 use virtbench_agents::{AgentError, own_agent};
 
+use super::guest::UmlDiskKind;
 use crate::cache::cache_directory;
 use crate::initramfs;
 use crate::kernel::GuestKernel;
@@ -121,6 +122,15 @@ impl UmlImage {
         let archive = initramfs::build(&files, own_agent()?, modules, &[])?;
         let initramfs = MemoryFile::new("initramfs", &archive).map_err(UmlError::Memory)?;
         Ok(Self { kernel: kernel.clone(), initramfs: Arc::new(initramfs) })
+    }
+
+    /// The image of guests that run appliances, whose root of two layers on ext4 is on such a disk.
+    ///
+    /// # Errors
+    /// As for [`new`](Self::new).
+    pub fn for_appliances(kernel: &UmlKernel, disk: UmlDiskKind) -> Result<Self, UmlError> {
+        let modules = [disk.modules(), &["ext4", "overlay"]].concat();
+        Self::new(kernel, &modules)
     }
 
     /// The kernel.

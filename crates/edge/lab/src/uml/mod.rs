@@ -6,10 +6,14 @@
 //! ```
 
 mod environment;
+mod folder;
 mod guest;
+mod interface;
 mod kernel;
 mod memory;
 
 pub use environment::Uml;
 pub use guest::{UmlConfig, UmlDisk, UmlDiskKind, UmlGuest};
+pub(crate) use interface::INTERFACE as UML_INTERFACE;
+pub use interface::UmlInterface;
 pub use kernel::{UmlError, UmlImage, UmlKernel};

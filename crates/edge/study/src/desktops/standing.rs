@@ -11,7 +11,6 @@ use virtbench_record::{DesktopsPlan, GuestFacts};
 
 use super::appliance::{DesktopAppliance, SESSION_PORT, VNC_PORT};
 use super::source::{DesktopSource, ExistingDesktops};
-use crate::appliance_place::guest_place;
 use crate::applications::Progress;
 use crate::guests::ApplianceGuests;
 use crate::study_error::StudyError;
@@ -118,7 +117,7 @@ fn spec(
     number: u32,
     processors: &[usize],
 ) -> ApplianceSpec {
-    let place = guests.map_or(Place::Native, |guests| guest_place(guests, BOOT_LIMIT));
+    let place = guests.map_or(Place::Native, |guests| guests.place(BOOT_LIMIT));
     // In turns, so that desktops are spread over the host's processors.
     let first = number as usize * plan.vcpus as usize;
     let own = processors.iter().cycle().skip(first % processors.len().max(1)).take(plan.vcpus as usize);

@@ -158,7 +158,7 @@ impl<'e> FoundEnvironments<'e> {
                 EnvironmentUri::Uml(uml) => {
                     let images = disks.get(uml.folder.as_deref().unwrap_or(folder)).ok_or_else(missing)?;
                     let (image, config) = uml_guests.next().ok_or_else(missing)?;
-                    let disks = vec![UmlDisk { kind: uml.disk, path: images.raw().to_owned() }];
+                    let disks = vec![UmlDisk::new(uml.disk, images.raw().to_owned())];
                     Box::new(Uml::new(name, image.clone(), UmlConfig { disks, ..config.clone() }))
                 }
                 EnvironmentUri::Native { folder: own } => {
@@ -208,7 +208,7 @@ fn far_guest(libvirt: &LibvirtUri, others: &GuestOptions) -> Result<LibvirtGuest
     let (adapter, settings) = (libvirt.guest.setup.adapter, libvirt.guest.setup.settings.clone());
     let kernel = find_kernel(options.kernel.as_deref()).map_err(LabError::from)?;
     let image = GuestImage::new(&kernel, &[adapter]).map_err(LabError::from)?;
-    let accelerator = options.accelerator.named();
+    let accelerator = options.accelerator.of_qemu()?;
     let GuestOptions { vcpus, memory_bytes, .. } = options;
     Ok(LibvirtGuest { kernel, image, adapter, settings, vcpus, memory_bytes, accelerator })
 }

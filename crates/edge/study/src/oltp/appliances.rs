@@ -155,7 +155,8 @@ impl OltpBoot for Booted<'_> {
             ..OltpPlan::default()
         };
         let stop = progress.stop;
-        let qemu = self.appliance.processes().first().copied().filter(|_| self.guests.is_some());
+        let is_of_qemu = self.guests.as_ref().is_some_and(ApplianceGuests::are_of_qemu);
+        let qemu = self.appliance.processes().first().copied().filter(|_| is_of_qemu);
         let mut observed = Observed::new(&self.processors, qemu);
         let (reach, appliance) = (self.appliance.reach(), &mut self.appliance);
         let applied = reach.within(|| {

@@ -90,7 +90,7 @@ impl TilesHosting {
                 connect_with_pool(address).map_err(failed)?;
                 let kernel = find_kernel(kernel).map_err(LabError::from)?;
                 let image = GuestImage::for_appliances(&kernel, &[], false).map_err(LabError::from)?;
-                let accelerator = wanted.named();
+                let accelerator = wanted.of_qemu()?;
                 Some(Boots { kernel, image, accelerator })
             }
             HostAddress::Machine(host) => {

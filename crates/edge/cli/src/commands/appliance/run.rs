@@ -24,12 +24,14 @@ const LOOK: Duration = Duration::from_millis(200);
 struct Answer {
     appliance: String,
     vm: bool,
-    /// Its process on this host: QEMU's, or the agent's.
+    /// Its process on this host: QEMU's, User Mode Linux's, or the agent's.
     process: Option<u32>,
     /// Of each service, how long it took to get ready, in nanoseconds.
     services: BTreeMap<String, u64>,
     /// Of each port, where clients connect to.
     ports: BTreeMap<u16, String>,
+    /// Its network namespace, where clients have to be; nothing where they reach it from this host's network.
+    network: Option<String>,
 }
 
 /// Starts an appliance, says where it is, and ends it in good order.
@@ -96,12 +98,13 @@ fn answer(name: &str, vm: bool, tried: &TriedAppliance) -> Answer {
         vm,
         process: appliance.processes().first().copied(),
         services: appliance.facts().services.iter().map(|one| (one.service.clone(), one.ready_ns)).collect(),
+        network: appliance.reach().path(),
         ports: ports.filter_map(|port| Some((port, appliance.address(port)?.to_string()))).collect(),
     }
 }
 
 fn show(answer: &Answer, took: Duration) {
-    let Answer { appliance, vm, process, services, ports } = answer;
+    let Answer { appliance, vm, services, ports, network, .. } = answer;
     let place = if *vm { "in a VM" } else { "natively" };
     say!("{appliance} runs {place} after {:.1} s; Ctrl-C ends it", took.as_secs_f64());
     for (name, ready_ns) in services {
@@ -110,8 +113,8 @@ fn show(answer: &Answer, took: Duration) {
     for (port, address) in ports {
         say!("port     {port} at {address}");
     }
-    if let Some(process) = process.filter(|_| !vm && !ports.is_empty()) {
-        say!("its network is its own: nsenter --net --target {process} COMMAND runs a client there");
+    if let Some(network) = network.as_ref().filter(|_| !ports.is_empty()) {
+        say!("its network is its own: nsenter --net={network} COMMAND runs a client there");
     }
 }
 

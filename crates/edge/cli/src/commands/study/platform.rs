@@ -91,7 +91,7 @@ impl WantedPlatform<'_> {
             disk_bytes: self.disk_bytes,
             clones: self.clones.clone(),
             array_command: self.array_command.map(str::to_owned),
-            accelerator: self.qemu.accelerator.wanted().named(),
+            accelerator: self.qemu.accelerator.wanted().of_qemu()?,
             guest,
         })
     }

@@ -22,7 +22,7 @@ pub fn install() -> Outcome {
             action();
         }
     })?;
-    virtbench_lab::stop_logins_on(&REQUESTED);
+    virtbench_lab::stop_starts_on(&REQUESTED);
     Ok(())
 }
 

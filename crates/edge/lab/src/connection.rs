@@ -20,9 +20,12 @@ use virtbench_agent::protocol::{
 use virtbench_record::{DeviceFacts, HostFacts, HostUse, JobOutcome, TargetFacts};
 
 use crate::clock::{ClockOffset, RoundTrip, best_of};
+use crate::stop;
 
 /// How long an idle agent may take to answer a ping, and any agent to take a request.
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
+/// How often somebody who waits for a boot looks whether to go on.
+const STOP_INTERVAL: Duration = Duration::from_millis(100);
 /// How long an agent that writes a file may say nothing of its progress.
 const PROGRESS_LIMIT: Duration = Duration::from_secs(120);
 /// How often an agent that is late is asked for a sign of life.
@@ -39,6 +42,9 @@ const TEXT_LIMIT: usize = 500;
 /// A conversation that went wrong. The connection is of no more use then, except after `Refused`.
 #[derive(Debug, Error)]
 pub enum ConnectionError {
+    /// It was not waited for, as everything is to stop.
+    #[error("stopped")]
+    Stopped,
     /// It broke.
     #[error(transparent)]
     Protocol(#[from] ProtocolError),
@@ -148,9 +154,18 @@ impl Connection {
     /// Greets the agent, who may take `limit` to come to life.
     ///
     /// # Errors
-    /// No answer, or one of another version.
+    /// No answer, or one of another version, or this process is to stop.
     pub fn greet(&mut self, limit: Duration) -> Result<Greeting, ConnectionError> {
         self.send(&Request::Hello { version: VERSION })?;
+        let until = Instant::now() + limit;
+        while !self.readable_within(STOP_INTERVAL.min(until.saturating_duration_since(Instant::now())))? {
+            if stop::is_requested() {
+                return Err(ConnectionError::Stopped);
+            }
+            if Instant::now() >= until {
+                break;
+            }
+        }
         match self.receive("answer its greeting", limit)? {
             Reply::Hello(greeting) if greeting.version == VERSION => Ok(Greeting {
                 kernel: shortened(&greeting.kernel),

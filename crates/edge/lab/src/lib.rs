@@ -102,7 +102,7 @@ pub use qemu::{Qemu, QemuError};
 pub use remote::{
     AddressError, LoopbackKeys, LoopbackSshd, Ssh, SshAddress, SshAppliances, SshHost, check_ssh_host,
 };
-pub use stop::stop_logins_on;
+pub use stop::stop_starts_on;
 pub use storage_daemon::{NoStorageDaemon, find_storage_daemon};
 pub use uml::{Uml, UmlConfig, UmlDisk, UmlDiskKind, UmlError, UmlGuest, UmlImage, UmlInterface, UmlKernel};
 pub use virtbench_agent::enclosure::{

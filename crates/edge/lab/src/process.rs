@@ -48,9 +48,11 @@ pub enum MachineError {
         /// The console's last lines.
         console: Vec<String>,
     },
-    /// QEMU has paused the guest by itself, for good.
-    #[error("QEMU paused the guest ({state}){}{}", because(words.as_deref()), tail(console))]
+    /// QEMU, or somebody at the hypervisor, has paused the guest for good.
+    #[error("{by} paused the guest ({state}){}{}", because(words.as_deref()), tail(console))]
     Paused {
+        /// Who, as far as it is known.
+        by: &'static str,
         /// In which state, in QEMU's word.
         state: String,
         /// The line in which QEMU says why.
@@ -193,8 +195,10 @@ impl AgentProcess {
 
     /// Says what a broken conversation means, by what became of the process and stands on its console.
     pub(crate) fn explain(&mut self, error: ConnectionError) -> MachineError {
-        if let ConnectionError::Refused { kind, message } = error {
-            return MachineError::Refused { kind, message };
+        match error {
+            ConnectionError::Refused { kind, message } => return MachineError::Refused { kind, message },
+            ConnectionError::Stopped => return MachineError::Stopped,
+            _ => {}
         }
         let hung_up =
             matches!(error, ConnectionError::Protocol(ProtocolError::Closed | ProtocolError::Io(_)));

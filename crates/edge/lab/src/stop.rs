@@ -1,12 +1,12 @@
-//! Whether this process is to stop, for waits that no argument reaches: a login may take two minutes, deep within a start.
+//! Whether this process is to stop, for waits that no argument reaches: a login or a boot may take two minutes, deep within a start.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static FLAG: OnceLock<&'static AtomicBool> = OnceLock::new();
 
-/// Has logins end as soon as `flag` is set. The first flag counts.
-pub fn stop_logins_on(flag: &'static AtomicBool) {
+/// Has logins and boots end as soon as `flag` is set. The first flag counts.
+pub fn stop_starts_on(flag: &'static AtomicBool) {
     let _ = FLAG.set(flag);
 }
 

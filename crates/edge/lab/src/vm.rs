@@ -83,7 +83,7 @@ impl Environment for Vm {
             self.notes.push(format!("{}: {note}", self.name));
             booted = self.boot();
         }
-        let failed = |source| LabError::Machine { machine: self.name.clone(), source };
+        let failed = |source| LabError::of(&self.name, source);
         let mut guest = booted.inspect_err(|error| tracing::warn!(%error, "no guest")).map_err(failed)?;
         let setup = match &self.setup {
             Some(asked) => Some(self.found(asked, &mut guest).map_err(failed)?),

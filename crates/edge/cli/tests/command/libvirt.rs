@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::process::{Child, Command};
+use std::time::Instant;
 
 use crate::support::libvirtd::Libvirtd;
 use crate::support::run_folder::{records, run_json};
@@ -25,7 +26,7 @@ fn arguments(out: &Path, environments: &[String], time: &str, repetitions: &str)
 }
 
 fn study(out: &Path, environments: &[String], more: &[&str]) -> Finished {
-    let mut words = arguments(out, environments, "50ms", "2");
+    let mut words = arguments(out, environments, "200ms", "2");
     words.extend(more.iter().map(|word| (*word).to_owned()));
     run(&words.iter().map(String::as_str).collect::<Vec<_>>())
 }
@@ -239,6 +240,26 @@ fn a_guest_that_somebody_ends_is_an_error_and_what_was_measured_stays() {
     assert_eq!(done.code(), 6, "{done:?}");
     assert!(done.stderr.contains("hv: the domain ended"), "{}", done.stderr);
     assert!(records(&out).len() >= 3 && out.join("report.html").exists());
+    assert!(libvirtd.is_clean());
+}
+
+#[test]
+fn a_guest_that_somebody_pauses_is_an_error_within_seconds() {
+    let (libvirtd, folder) = (Libvirtd::start(), folder());
+    let environment = format!("hv={}", libvirtd.environment(""));
+    let words = ["load", "--size", "8MiB", "--ramp", "100ms", "--time", "10m", "--environment", &environment];
+    let child = virtbench().args(words).current_dir(folder.path()).spawn().unwrap();
+    wait_for("the guest", || libvirtd.guests().first().cloned());
+    // From the agent's greeting on its processors do not wait any more.
+    let guest = libvirtd.guests()[0].clone();
+    let state = || String::from_utf8(libvirtd.virsh(&["domstate", &guest]).stdout).unwrap();
+    wait_for("the guest to run", || state().contains("running").then_some(()));
+    assert!(libvirtd.virsh(&["suspend", &guest]).status.success());
+    let begun = Instant::now();
+    let done = finish(child);
+    assert_eq!(done.code(), 6, "{done:?}");
+    assert!(done.stderr.contains("somebody paused the guest (paused)"), "{}", done.stderr);
+    assert!(begun.elapsed().as_secs() < 30, "{:?}", begun.elapsed());
     assert!(libvirtd.is_clean());
 }
 

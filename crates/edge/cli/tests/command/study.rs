@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Child;
+use std::time::Instant;
 
 use crate::support::run_folder::{records, run_json};
 use crate::support::{
@@ -295,4 +297,23 @@ fn the_manual_and_completions_are_generated() {
     for shell in ["bash", "zsh", "fish"] {
         assert!(run(&["completions", shell]).stdout.contains("native-vs-vm"), "{shell}");
     }
+}
+
+/// A guest that boots for as long as anybody waits.
+#[test]
+fn a_stop_while_a_guest_boots_ends_it_at_once() {
+    let folder = folder();
+    let qemu = folder.path().join("qemu");
+    fs::write(&qemu, "#!/bin/sh\ncase \"$*\" in *--version*) echo 'QEMU emulator version 7.2.0';; *help*) exec qemu-system-x86_64 \"$@\";; *) exec sleep 600;; esac\n").unwrap();
+    fs::set_permissions(&qemu, fs::Permissions::from_mode(0o755)).unwrap();
+    let words = ["load", "--environment", "qemu:?accelerator=tcg", "--size", "8MiB", "--time", "1s"];
+    let child =
+        virtbench().args(words).current_dir(folder.path()).env("VIRTBENCH_QEMU", &qemu).spawn().unwrap();
+    let sleeps = || children(child.id()).iter().any(|(_, name)| name == "sleep");
+    wait_for("the guest to be started", || sleeps().then_some(()));
+    let stopped = Instant::now();
+    signal(&child, "INT");
+    let done = finish(child);
+    assert_eq!(done.code(), 130, "{done:?}");
+    assert!(stopped.elapsed().as_secs() < 10, "{:?}", stopped.elapsed());
 }

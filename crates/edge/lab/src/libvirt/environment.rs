@@ -146,7 +146,7 @@ impl Environment for Libvirt {
 
     fn start(&mut self) -> Result<Box<dyn Machine>, LabError> {
         let name = self.name.clone();
-        let failed = |source| LabError::Machine { machine: name.clone(), source };
+        let failed = |source| LabError::of(&name, source);
         let Booted { running, connection, greeting, boot } = self.boot_somehow().map_err(failed)?;
         let alive = Alive::begin(connection.sender())
             .map_err(|source| MachineError::Start { program: "a thread".into(), source });

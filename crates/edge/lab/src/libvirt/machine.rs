@@ -9,6 +9,7 @@ use virtbench_libvirt::{Domain, ErrorKind, Hypervisor, LibvirtError, StartFlags,
 use virtbench_record::{GuestFacts, HostFacts};
 
 use super::host::times;
+use super::paused::{PauseWatch, Waits, is_paused_by_others};
 use crate::connection::{Connection, ConnectionError};
 use crate::far_times::FarTimes;
 use crate::machine::Machine;
@@ -32,7 +33,8 @@ pub(super) struct Running {
     /// What it is talked with, to be closed before it ends: its console, and its agent's channel.
     streams: Vec<UnixStream>,
     /// libvirt refuses to have what runs go on, and what waits wait.
-    waits: bool,
+    waits: Waits,
+    watch: Option<PauseWatch>,
 }
 
 impl Drop for Running {
@@ -62,7 +64,10 @@ impl Running {
         // Its agent would take a channel that nobody has opened for a controller that is gone.
         let flags = StartFlags::PAUSED | StartFlags::ENDS_WITH_CONNECTION;
         let domain = hypervisor.start(xml, flags).map_err(|error| refused("started", &error))?;
-        let mut running = Self { domain, console: Console::default(), streams: Vec::new(), waits: true };
+        let waits = Waits::default();
+        waits.set(true);
+        let mut running =
+            Self { domain, console: Console::default(), streams: Vec::new(), waits, watch: None };
         // Without a console a guest works as well; an error of its says less.
         match running.domain.open_console() {
             Ok(opened) => {
@@ -74,8 +79,11 @@ impl Running {
         let channel = running.domain.open_channel(PORT_NAME);
         let channel = channel.map_err(|error| refused("talked to", &error))?;
         running.streams.extend(channel.try_clone());
+        let agent = channel.try_clone().map_err(no_thread)?;
         let mut connection = Connection::new(channel).map_err(no_thread)?;
         running.resume()?;
+        let watch = PauseWatch::begin(running.domain.clone(), running.waits.clone(), agent);
+        running.watch = Some(watch.map_err(no_thread)?);
         match connection.greet(limit) {
             Ok(greeting) => Ok(Booted { running, connection, greeting, boot: begun.elapsed() }),
             Err(error) => Err(running.explain(error)),
@@ -83,17 +91,17 @@ impl Running {
     }
 
     fn suspend(&mut self) -> Result<(), MachineError> {
-        if !self.waits {
+        if !self.waits.get() {
+            self.waits.set(true);
             self.domain.suspend().map_err(|error| self.lost(&error))?;
-            self.waits = true;
         }
         Ok(())
     }
 
     fn resume(&mut self) -> Result<(), MachineError> {
-        if self.waits {
+        if self.waits.get() {
             self.domain.resume().map_err(|error| self.lost(&error))?;
-            self.waits = false;
+            self.waits.set(false);
         }
         Ok(())
     }
@@ -124,8 +132,19 @@ impl Running {
 
     /// Says what a broken conversation means.
     pub(super) fn explain(&self, error: ConnectionError) -> MachineError {
-        if let ConnectionError::Refused { kind, message } = error {
-            return MachineError::Refused { kind, message };
+        match error {
+            ConnectionError::Refused { kind, message } => return MachineError::Refused { kind, message },
+            ConnectionError::Stopped => return MachineError::Stopped,
+            _ => {}
+        }
+        if is_paused_by_others(&self.domain, &self.waits) {
+            let words = self.domain.name().ok().map(|name| log_of(&name));
+            return MachineError::Paused {
+                by: "somebody",
+                state: "paused".into(),
+                words,
+                console: self.console.tail(),
+            };
         }
         let hung_up =
             matches!(error, ConnectionError::Protocol(ProtocolError::Closed | ProtocolError::Io(_)));
@@ -164,7 +183,7 @@ impl Running {
 
     fn end(&self) -> String {
         let name = self.domain.name().unwrap_or_default();
-        format!("ended (/var/log/libvirt/qemu/{name}.log on its host may say more)")
+        format!("ended ({})", log_of(&name))
     }
 
     /// What it means that libvirt does not do as it was told.
@@ -179,6 +198,10 @@ impl Running {
             console: self.console.tail(),
         }
     }
+}
+
+fn log_of(domain: &str) -> String {
+    format!("/var/log/libvirt/qemu/{domain}.log on its host may say more")
 }
 
 fn refused(what: &str, error: &LibvirtError) -> MachineError {

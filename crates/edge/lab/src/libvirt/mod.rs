@@ -23,6 +23,7 @@ mod left_run;
 mod machine;
 mod made;
 mod network;
+mod paused;
 mod prepared;
 mod sign;
 mod storage;

@@ -33,7 +33,7 @@ impl Environment for Uml {
 
     fn start(&mut self) -> Result<Box<dyn Machine>, LabError> {
         let _guest = tracing::info_span!("guest", name = self.name).entered();
-        let failed = |source| LabError::Machine { machine: self.name.clone(), source };
+        let failed = |source| LabError::of(&self.name, source);
         let guest = UmlGuest::boot(&self.image, &self.config).map_err(failed)?;
         Ok(Box::new(UmlMachine { environment: self.clone(), guest }))
     }

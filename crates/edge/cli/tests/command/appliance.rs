@@ -7,7 +7,9 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::support::{Finished, finish, folder, is_alive, run, signal, virtbench, wait_for};
+use crate::support::{
+    Finished, build_appliances, finish, folder, is_alive, run, signal, virtbench, wait_for,
+};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -242,6 +244,56 @@ fn an_appliance_runs_to_be_tried_and_leaves_nothing() {
     assert!(died.code() == 6 && died.stderr.contains("tiny"), "{died:?}");
     assert_eq!(left(), 0);
     cache.is_left_alone();
+}
+
+/// What a server that runs like this says to a client, whose words and which are the same wherever it runs.
+fn said_by(recipe: &str, more: &[&str], client: &[&str]) -> String {
+    let mut command = virtbench();
+    let mut child = command.args(["appliance", "run", recipe, "--json"]).args(more).spawn().unwrap();
+    let mut line = String::new();
+    let mut said = std::io::BufReader::new(child.stdout.take().unwrap());
+    while !line.ends_with("}\n") {
+        line.clear();
+        assert!(std::io::BufRead::read_line(&mut said, &mut line).unwrap() > 0, "{recipe} {more:?}");
+    }
+    child.stdout = Some(said.into_inner());
+    let answer: Value = serde_json::from_str(&line).unwrap();
+    let (_, address) = answer["ports"].as_object().unwrap().iter().next().unwrap();
+    let (host, port) = address.as_str().unwrap().split_once(':').unwrap();
+    let mut command = Command::new("nsenter");
+    command.arg(format!("--net={}", answer["network"].as_str().unwrap())).arg(client[0]);
+    let output = command.args(["-h", host, "-p", port]).args(&client[1..]).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    signal(&child, "INT");
+    let ended = finish(child);
+    assert_eq!(ended.code(), 0, "{ended:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn real_servers_in_guests_of_user_mode_linux_say_what_they_say_natively() {
+    build_appliances(&["redis", "postgresql"]);
+    let script = "redis.call('set', 'a', 6); return {redis.call('incr', 'a'), redis.sha1hex('a'), #redis.call('keys', '*')}";
+    let sql = "select sum(i), md5(string_agg(i::text, '-')), sqrt(2::numeric), current_setting('server_version') \
+               from generate_series(1, 50000) i";
+    let clients: [(&str, &[&str]); 2] = [
+        ("redis", &["redis-cli", "eval", script, "0"]),
+        ("postgresql", &["psql", "-U", "postgres", "-A", "-c", sql]),
+    ];
+    for (recipe, client) in clients {
+        let natively = said_by(recipe, &["--native"], client);
+        assert!(natively.len() > 40, "{natively}");
+        assert_eq!(said_by(recipe, &["--accelerator", "uml"], client), natively);
+    }
+    for (more, why) in [
+        (&["--vcpus", "2"][..], "2 processors: a guest of User Mode Linux has one"),
+        (&["--kernel", "/none"], "VIRTBENCH_UML names one"),
+    ] {
+        let mut command = virtbench();
+        command.args(["appliance", "run", "redis", "--accelerator", "uml"]).args(more);
+        let refused = finish(command.spawn().unwrap());
+        assert!(refused.code() != 0 && refused.stderr.contains(why), "{refused:?}");
+    }
 }
 
 #[test]

@@ -74,7 +74,7 @@ fn study(folder: &Path, name: &str, recipe: &str, text: &str, more: &[&str]) -> 
     fs::write(&file, text).unwrap();
     let mut command = virtbench();
     command.args(["study", "application"]).arg(&file).arg("--out").arg(&out);
-    (out, finish(command.args(["--accelerator", "tcg"]).args(more).spawn().unwrap()))
+    (out, finish(command.args(["--accelerator", "uml"]).args(more).spawn().unwrap()))
 }
 
 /// Control groups of version 2 that a process which is gone has left.
@@ -160,7 +160,7 @@ fn a_tier_is_reached_by_its_name_natively_and_between_guests_by_every_network() 
             assert!(trip > 1000, "{line}");
             let words = line["appliance"]["command_line"].to_string();
             assert_eq!(
-                words.contains("dgram,id=cable0"),
+                words.contains("vec1:transport=fd"),
                 network == "user" && line["side"] == "vm",
                 "{words}"
             );

@@ -163,7 +163,7 @@ fn data_can_lie_on_a_disk_of_the_fence_on_both_sides() {
     let temp = folder();
     let script = "redis-benchmark -h {host} -p {port} -t set -n 200 -c 2 --csv >/dev/null && echo rate 1";
     let text = scripted(script, "").replace("sides = ['native']", "");
-    let options = ["--disk", "fence,scheduler=pass-through", "--accelerator", "tcg"];
+    let options = ["--disk", "fence,scheduler=pass-through", "--accelerator", "uml"];
     let (out, finished) = study(temp.path(), "run", &text, &options);
     assert_eq!(finished.code(), 0, "{finished:?}");
     let results = fs::read_to_string(out.join("results.jsonl")).unwrap();

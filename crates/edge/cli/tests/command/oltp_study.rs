@@ -97,7 +97,7 @@ fn a_database_study_killed_in_any_phase_leaves_nothing_running_and_is_resumed() 
     let out = temp.path().join("run");
     let begin = |resume: bool| {
         let mut command = virtbench();
-        command.args(SHORT).args(TIMES).args(["--accelerator", "tcg", "--out"]).arg(&out);
+        command.args(SHORT).args(TIMES).args(["--accelerator", "uml", "--out"]).arg(&out);
         command.args(resume.then_some("--resume")).spawn().unwrap()
     };
     for measured in 0..3 {

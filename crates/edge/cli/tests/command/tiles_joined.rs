@@ -55,7 +55,8 @@ fn members_keep_their_data_in_another_one_natively_and_in_guests() {
     for (name, more) in [
         ("native", &["--environment", "native", "--tiles", "2"][..]),
         ("guests", &["--tiles", "1", "--accelerator", "tcg"]),
-        ("guests on taps", &["--tiles", "1", "--accelerator", "tcg", "--network", "tap"]),
+        ("guests of User Mode Linux", &["--tiles", "1", "--accelerator", "uml"]),
+        ("guests on taps", &["--tiles", "1", "--accelerator", "uml", "--network", "tap"]),
     ] {
         let (out, child) = begin(temp.path(), name, &tile(ASK), more);
         let finished = finish(child);

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use thiserror::Error;
 use virtbench_lab::{
-    Accelerator, Adapter, BOOT_LIMIT, CarriedFile, DEFAULT_ADAPTER, DiskSettings, Environment, Filesystem,
-    GuestConfig, GuestDisk, GuestImage, GuestKernel, GuestPlace, KVM_LIMIT, KvmCpu, LabError, Place, Qemu,
-    UmlDiskKind, UmlImage, UmlKernel, UmlPlace, Vm, appliance_guest_facts, choose_accelerator, find_kernel,
-    force_kvm, known_accelerator,
+    Accelerator, Adapter, ApplianceError, BOOT_LIMIT, CarriedFile, DEFAULT_ADAPTER, DiskSettings,
+    Environment, Filesystem, GuestConfig, GuestDisk, GuestImage, GuestKernel, GuestPlace, KVM_LIMIT, KvmCpu,
+    LabError, NetworkNamespace, Place, Qemu, UmlDiskKind, UmlImage, UmlKernel, UmlPlace, Vm,
+    appliance_guest_facts, choose_accelerator, find_kernel, force_kvm, known_accelerator,
 };
 use virtbench_record::{AcceleratorFacts, ApplianceFacts, GuestFacts, SetupFacts};
 
@@ -97,6 +97,9 @@ pub enum GuestsError {
     /// A guest of User Mode Linux was asked for where only QEMU's do.
     #[error("--accelerator uml: {0}")]
     NoUml(&'static str),
+    /// Guests of User Mode Linux that clients are to reach need a network namespace.
+    #[error("--accelerator uml: {0}")]
+    NoNetwork(ApplianceError),
     /// A guest has an adapter that was not asked for: a defect.
     #[error("no image was made for {0}: a defect of virtbench")]
     NoImage(&'static str),
@@ -224,6 +227,8 @@ impl ApplianceGuests {
                 "--kernel names a kernel that QEMU boots; VIRTBENCH_UML names one of User Mode Linux",
             ));
         }
+        // Said before anything is built for them: User Mode Linux has no network that needs no rights.
+        NetworkNamespace::new().map_err(GuestsError::NoNetwork)?;
         let kernel = UmlKernel::find().map_err(LabError::from)?;
         let image = UmlImage::for_appliances(&kernel, UML_DISK).map_err(LabError::from)?;
         let why = format!("named on the command line; {} runs as a process", kernel.program.display());

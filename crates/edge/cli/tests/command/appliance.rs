@@ -300,9 +300,11 @@ fn real_servers_in_guests_of_user_mode_linux_say_what_they_say_natively() {
 fn an_appliance_cannot_run_natively_without_rights_and_that_is_said_at_once() {
     let cache = Cache::new();
     let unable = ["setpriv", "--bounding-set", "-all", "--inh-caps", "-all"];
-    let refused = cache.run_by(&unable, &["run", &cache.recipe(), "--native"]);
-    assert_eq!(refused.code(), 4, "{refused:?}");
-    assert!(refused.stderr.contains("run as root"), "{refused:?}");
+    for place in [&["--native"][..], &["--accelerator", "uml"]] {
+        let refused = cache.run_by(&unable, &[&["run", &cache.recipe()], place].concat());
+        assert_eq!(refused.code(), 4, "{refused:?}");
+        assert!(refused.stderr.contains("run as root"), "{refused:?}");
+    }
     assert_eq!(cache.built(), Vec::<Value>::new(), "nothing was built for it");
 }
 

@@ -47,7 +47,7 @@ pub enum ApplianceError {
     #[error(transparent)]
     Loop(#[from] LoopError),
     /// There is no network namespace.
-    #[error("{action}: {source}; run as root, or use a guest with the network user")]
+    #[error("{action}: {source}; run as root, or use a guest of QEMU with the network user")]
     Network {
         /// What failed.
         action: &'static str,

@@ -63,7 +63,7 @@ impl RunningAppliance {
         let mut spec = spec.placed();
         spec.check()?;
         if matches!((&spec.place, &spec.network), (Place::Uml(_), Network::User)) {
-            spec.network = uml::own_network(&spec.name)?;
+            spec.network = uml::own_network()?;
         }
         let begun = Instant::now();
         let ports = spec.recipe.ports();

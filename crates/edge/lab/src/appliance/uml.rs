@@ -15,18 +15,12 @@ use crate::uml::{UML_INTERFACE, UmlConfig, UmlDisk, UmlGuest, UmlInterface};
 /// Guests that were told of no processor.
 static UNHELD: AtomicUsize = AtomicUsize::new(0);
 
-/// The network that a guest has which was to have QEMU's own: User Mode Linux has none, so it gets a namespace for itself.
+/// The network of a guest that was to have QEMU's own: User Mode Linux has none, so it gets a namespace for itself.
 ///
 /// # Errors
-/// There can be none.
-pub(super) fn own_network(name: &str) -> Result<Network, ApplianceError> {
-    NetworkNamespace::new().map(Network::Namespace).map_err(|error| {
-        let source = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
-        let why = format!(
-            "there is no network namespace for it, and User Mode Linux has no network that needs none: {source}; run as root"
-        );
-        ApplianceError::Spec { name: name.to_owned(), why }
-    })
+/// Root is needed.
+pub(super) fn own_network() -> Result<Network, ApplianceError> {
+    NetworkNamespace::new().map(Network::Namespace)
 }
 
 /// Boots a guest; returns it with what it is to mount.

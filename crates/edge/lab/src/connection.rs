@@ -2,6 +2,7 @@
 
 mod appliance;
 mod enclosing;
+mod error;
 
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
@@ -11,16 +12,14 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use thiserror::Error;
 use virtbench_agent::now_ns;
 use virtbench_agent::protocol::appliance::{ApplianceReply, ServiceFailure};
-use virtbench_agent::protocol::{
-    FailureKind, Greeting, Job, ProtocolError, Reply, Request, VERSION, receive, send,
-};
+use virtbench_agent::protocol::{Greeting, Job, ProtocolError, Reply, Request, VERSION, receive, send};
 use virtbench_record::{DeviceFacts, HostFacts, HostUse, JobOutcome, TargetFacts};
 
 use crate::clock::{ClockOffset, RoundTrip, best_of};
 use crate::stop;
+pub use error::ConnectionError;
 
 /// How long an idle agent may take to answer a ping, and any agent to take a request.
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
@@ -38,52 +37,6 @@ const LOOK_PINGS: usize = 5;
 const MOST_CRASHES: usize = 64;
 /// How much of the agent's introduction and of its explanations is believed, in characters.
 const TEXT_LIMIT: usize = 500;
-
-/// A conversation that went wrong. The connection is of no more use then, except after `Refused`.
-#[derive(Debug, Error)]
-pub enum ConnectionError {
-    /// It was not waited for, as everything is to stop.
-    #[error("stopped")]
-    Stopped,
-    /// It broke.
-    #[error(transparent)]
-    Protocol(#[from] ProtocolError),
-    /// The agent took too long.
-    #[error("the agent did not {expected} within {} s", limit.as_secs_f64())]
-    TimedOut {
-        /// What it was to do.
-        expected: &'static str,
-        /// How long it was waited for.
-        limit: Duration,
-    },
-    /// The load's time is long over.
-    #[error(
-        "the agent did not finish the load within {} s; it {}", limit.as_secs_f64(),
-        if *answers { "still answers, so its disk does not" } else { "does not answer either: the guest hangs" }
-    )]
-    NotFinished {
-        /// How long it was waited for.
-        limit: Duration,
-        /// Whether the agent has answered pings since the load's time was over.
-        answers: bool,
-    },
-    /// The agent said something that does not belong here.
-    #[error("the agent was to {expected} but said {said}")]
-    Unexpected {
-        /// What it was to do.
-        expected: &'static str,
-        /// What it said.
-        said: String,
-    },
-    /// The agent could not do what it was asked for.
-    #[error("{message}")]
-    Refused {
-        /// What kind of failure.
-        kind: FailureKind,
-        /// Why, for the user.
-        message: String,
-    },
-}
 
 /// A conversation with an agent.
 #[derive(Debug)]

@@ -3,6 +3,7 @@
 use super::*;
 use std::io::Write;
 use std::thread;
+use virtbench_agent::protocol::FailureKind;
 
 const SOON: Duration = Duration::from_millis(100);
 

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
-use crate::pages::synthetic;
+use crate::pages::{synthetic, tiles};
 
 use serde_json::json;
 use virtbench_record::{FORMAT, Plan, Records, TilesPlan, TilesRecord, TilesStatus};
@@ -32,4 +32,17 @@ fn tiles_that_have_no_memory_are_said_not_to_have_started() {
     assert_eq!(takeaway.headline, "No tile fits on vm: 9 tiles could not start, in 1 of 1 run.");
     assert_eq!(takeaway.details[0], format!("Why 9 tiles could not start: {why}."));
     assert!(!takeaway.details.concat().contains("service level"), "{:?}", takeaway.details);
+}
+
+/// A host that had no time for the generators has shown nothing of so many tiles.
+#[test]
+fn a_number_of_tiles_of_which_no_run_counts_is_said_not_to_be_judged() {
+    let mut void = tiles::record(2);
+    if let TilesStatus::Measured(measured) = &mut void.status {
+        measured.void.push("the generator of store of tile 1 was the limit".into());
+    }
+    let provenance = synthetic::described(Plan::Tiles(tiles::plan()));
+    let takeaway = virtbench_report::takeaway(&provenance, &Records::Tiles(vec![tiles::record(1), void]));
+    let end = "2 tiles could not be judged: the generator of store of tile 1 was the limit.";
+    assert!(takeaway.headline.ends_with(end), "{}", takeaway.headline);
 }

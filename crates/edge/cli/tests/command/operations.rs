@@ -165,7 +165,7 @@ fn what_a_run_made_is_known_by_its_mark_and_never_by_a_name() {
         "--out",
         &out,
     ];
-    let short = ["--vms", "2", "--time", "3s", "--ramp-up", "0s", "--leave-out", "--rate", "120/min"];
+    let short = ["--vms", "2", "--time", "3s", "--ramp-up", "0s", "--leave-out", "--clients", "1"];
     let next = run(&[&words[..], &short].concat());
     assert_eq!(next.code(), 0, "{next:?}");
     let sorted = |mut names: Vec<String>| {
@@ -432,10 +432,24 @@ fn tenants_are_measured_with_and_without_operations() {
     let (libvirtd, temp) = (Libvirtd::start(), folder());
     let out = temp.path().join("run");
     let tenant = format!("a={}", libvirtd.environment(""));
+    let mix = temp.path().join("mix.toml");
+    fs::write(&mix, "reconfigure = 1\n").unwrap();
     let more = ["--time", "8s", "--json", "--tenant-size", "8MiB", "--tenant", &tenant];
     let workload = "load:size=16k,read=100,outstanding=2";
-    let more = [&more[..], &["--tenant-workload", workload]].concat();
-    let finished = study(&libvirtd, &out, &[&SHORT_PIECES[..], &more].concat());
+    let open = [
+        "--vms",
+        "2",
+        "--piece",
+        "2s",
+        "--ramp-up",
+        "0s",
+        "--rate",
+        "120/min",
+        "--mix",
+        mix.to_str().unwrap(),
+    ];
+    let more = [&open[..], &more, &["--tenant-workload", workload]].concat();
+    let finished = study(&libvirtd, &out, &more);
     assert_eq!(finished.code(), 0, "{finished:?}");
     assert!(libvirtd.is_clean(), "{:?} {:?}", libvirtd.domains(), libvirtd.volumes());
     let summary = finished.json();

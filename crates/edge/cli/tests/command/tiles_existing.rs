@@ -39,8 +39,11 @@ fn members_that_are_there_already_are_loaded_where_they_are_and_left_alone() {
     assert!(score > 1.0 && score < 3.0, "{summary}");
     let out = temp.path().join("run");
     let records = records(&out);
-    assert_eq!(records.len(), 2, "{records:?}");
-    for (number, member) in (1..).zip(records[1]["members"].as_array().unwrap()) {
+    // A run in which a generator had no processor when it was due is tried once more.
+    let counts = |record: &&serde_json::Value| record["void"].as_array().is_none_or(Vec::is_empty);
+    let counted: Vec<_> = records.iter().filter(counts).collect();
+    assert_eq!(counted.len(), 2, "{records:?}");
+    for (number, member) in (1..).zip(counted[1]["members"].as_array().unwrap()) {
         assert_eq!((&member["tile"], &member["member"]), (&number.into(), &"store".into()));
         assert!(member["done"]["completed"].as_u64().is_some_and(|completed| completed > 0), "{member}");
     }

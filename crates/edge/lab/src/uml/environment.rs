@@ -3,7 +3,8 @@
 use virtbench_agent::protocol::{Greeting, TargetRef};
 use virtbench_record::{AcceleratorFacts, GuestFacts};
 
-use super::guest::{UmlConfig, UmlDiskKind, UmlGuest};
+use super::disk::UmlDiskKind;
+use super::guest::{UmlConfig, UmlGuest};
 use super::kernel::UmlImage;
 use crate::connection::{Connection, ConnectionError};
 use crate::error::LabError;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use thiserror::Error;
 use virtbench_agents::{AgentError, own_agent};
 
-use super::guest::UmlDiskKind;
+use super::disk::UmlDiskKind;
 use crate::cache::cache_directory;
 use crate::initramfs;
 use crate::kernel::GuestKernel;

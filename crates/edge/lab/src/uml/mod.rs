@@ -5,6 +5,7 @@
 //! UmlKernel::find -> UmlImage (initramfs with the agent) -> UmlGuest::boot -> Uml, an Environment
 //! ```
 
+mod disk;
 mod environment;
 mod folder;
 mod guest;
@@ -12,8 +13,9 @@ mod interface;
 mod kernel;
 mod memory;
 
+pub use disk::{UmlDisk, UmlDiskKind};
 pub use environment::Uml;
-pub use guest::{UmlConfig, UmlDisk, UmlDiskKind, UmlGuest};
+pub use guest::{UmlConfig, UmlGuest};
 pub(crate) use interface::INTERFACE as UML_INTERFACE;
 pub use interface::UmlInterface;
 pub use kernel::{UmlError, UmlImage, UmlKernel};

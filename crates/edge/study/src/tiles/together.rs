@@ -28,6 +28,8 @@ const LEAD_OF_READY: u64 = 4;
 const MOST_LEAD_OF_READY_NS: u64 = 60_000_000_000;
 /// A generator that ends so long before measuring does has failed, in nanoseconds.
 const EARLY_NS: u64 = 1_000_000_000;
+/// A generator whose busiest thread is busier than this is the limit by itself, in percent.
+const BUSY_PERCENT: f64 = 90.0;
 /// A generator that begins so much later than the others voids the run, in nanoseconds.
 const LATE_NS: u64 = 1_000_000_000;
 /// How long after a generator's failure the news may take that its member has ended.
@@ -223,7 +225,9 @@ fn limited(members: &[TileMemberMeasured]) -> Vec<String> {
         let who = format!("the generator of {} of tile {}", one.member, one.tile);
         if done.driver_is_limit {
             let busy = done.busiest_thread_percent.unwrap_or(100.0);
-            words.push(format!("{who} was the limit, {busy:.0} % busy"));
+            // One that is not busy was not let work in time: by its control group, or by others that run here.
+            let how = if busy > BUSY_PERCENT { "busy" } else { "busy, and had no processor when it was due" };
+            words.push(format!("{who} was the limit, {busy:.0} % {how}"));
         }
         if let Some(late_ns) = done.late_ns.filter(|late_ns| *late_ns > LATE_NS) {
             words.push(format!("{who} began {:.1} s later than the others", late_ns as f64 / 1e9));

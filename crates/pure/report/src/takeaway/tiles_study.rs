@@ -21,6 +21,10 @@ pub(crate) fn of_tiles_study(
     if analysis.configuration().is_none() {
         takeaway.headline = format!("Nothing that counts was measured of {} yet.", plan.tile);
     }
+    if let Some(unjudged) = unjudged(analysis) {
+        let open = "; more were not tried.";
+        takeaway.headline = takeaway.headline.replace(open, &format!("; {unjudged}."));
+    }
     let mut details = Vec::new();
     if let Some(first) = &analysis.broke_first {
         details.push(broke(first));
@@ -35,6 +39,17 @@ pub(crate) fn of_tiles_study(
     takeaway.details.splice(0..0, details);
     takeaway.cautions.extend(cautions(provenance, plan, analysis));
     takeaway
+}
+
+/// The number of tiles beyond those that fit of which no run counts, and why.
+fn unjudged(analysis: &TilesStudyAnalysis) -> Option<String> {
+    let void = analysis.void.iter().max_by_key(|void| void.tiles)?;
+    let judged = analysis.scored.configurations.iter().flat_map(|one| &one.steps);
+    if judged.map(|step| step.tiles).max().is_some_and(|judged| judged >= void.tiles) {
+        return None;
+    }
+    let why = void.why.first().map_or("", String::as_str);
+    Some(format!("{} could not be judged: {why}", count(void.tiles as usize, "tile")))
 }
 
 fn broke(first: &TileBreach) -> String {

@@ -11,7 +11,7 @@ mod desktops;
 mod fence;
 mod runs;
 mod studies;
-mod tiles;
+pub mod tiles;
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;

@@ -21,7 +21,7 @@ pub fn study() -> String {
     virtbench_report::html(&described(Plan::Tiles(plan())), &records, &BTreeMap::new())
 }
 
-fn plan() -> TilesPlan {
+pub fn plan() -> TilesPlan {
     let member = |name: &str| {
         json!({
             "name": name, "appliance": "redis", "root": "0", "vcpus": 1, "memory_bytes": 1_u64 << 30, "prepare": [], "uses": {},
@@ -61,7 +61,7 @@ fn member(tiles: u32, tile: u32, name: &str) -> TileMemberMeasured {
     }
 }
 
-fn record(tiles: u32) -> TilesRecord {
+pub fn record(tiles: u32) -> TilesRecord {
     let members = (1..=tiles).flat_map(|tile| ["store", "shop"].map(|name| member(tiles, tile, name)));
     let cpu_percent = 62.0 * f64::from(tiles);
     let seconds = (0..SECONDS).map(|second| TileHostSecond {

@@ -55,8 +55,21 @@ pub fn estimate(args: &TilesStudyArgs) -> Result<Estimate, Failure> {
 /// Fails where nothing was measured, or nothing that counts.
 fn complete(records: &[TilesRecord]) -> Outcome {
     let counts = |record: &TilesRecord| record.measured().is_some_and(|measured| measured.void.is_empty());
+    let most =
+        |of: &dyn Fn(&&TilesRecord) -> bool| records.iter().filter(of).map(|record| record.tiles).max();
+    let judged = most(&|record| counts(record) || record.measured().is_none());
     if records.iter().any(counts) {
-        return Ok(());
+        // What was tried last decides how many fit.
+        let tried = most(&|_| true);
+        return if tried > judged {
+            let tiles = tried.unwrap_or_default();
+            let why = format!(
+                "no run with {tiles} tiles counts: measure them again on a host that has time for the generators"
+            );
+            Err(Failure::message(Kind::Undecided, why))
+        } else {
+            Ok(())
+        };
     }
     let why = records.iter().rev().find_map(|record| match &record.status {
         TilesStatus::Failed { tile, member, why } => {

@@ -13,9 +13,10 @@ use virtbench_record::AcceleratorFacts;
 
 use crate::cache::{cache_directory, write_atomically};
 use crate::error::LabError;
-use crate::guest::{Accelerator, Guest, GuestConfig, KvmCpu};
+use crate::guest::{Accelerator, Guest, GuestConfig};
 use crate::image::GuestImage;
 use crate::kernel::GuestKernel;
+use crate::kvm_cpu::KvmCpu;
 use crate::process::{MachineError, last_words};
 use crate::qemu::Qemu;
 

@@ -30,6 +30,7 @@ mod initramfs;
 mod io_limit;
 mod io_uring_fallback;
 mod kernel;
+mod kvm_cpu;
 mod libvirt;
 mod machine;
 mod measure;
@@ -76,12 +77,13 @@ pub use energy::{EnergySource, NoEnergy, find_energy, open_energy};
 pub use error::LabError;
 pub use far_times::FarTimes;
 pub use filesystem::{Filesystem, FilesystemError, fill_holes, make_filesystem, make_filesystem_with};
-pub use guest::{Accelerator, BOOT_LIMIT, Guest, GuestConfig, KvmCpu};
+pub use guest::{Accelerator, BOOT_LIMIT, Guest, GuestConfig};
 pub use guest_disk::{GuestDisk, ImageFormat};
 pub use guest_network::{GuestNetwork, Tap};
 pub use image::{GuestImage, ImageError};
 pub use io_limit::{IoLimitError, IoLimits, check_io_limits};
 pub use kernel::{GuestKernel, KernelError, find_kernel};
+pub use kvm_cpu::KvmCpu;
 pub use libvirt::{
     BEAT, Beat, BootFiles, DomainNetwork, Keeper, Label, LeftRun, Libvirt, LibvirtAddress,
     LibvirtAddressError, LibvirtAppliances, LibvirtGuest, MADE_NAMESPACE, MADE_PREFIX, Made, MarkedThing,

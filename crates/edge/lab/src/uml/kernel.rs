@@ -3,13 +3,17 @@
 use std::env;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use thiserror::Error;
 use virtbench_agents::{AgentError, own_agent};
 
 use super::disk::UmlDiskKind;
 use crate::cache::cache_directory;
+use crate::command::{CommandError, run_command_followed};
 use crate::initramfs;
 use crate::kernel::GuestKernel;
 use crate::memory_file::MemoryFile;
@@ -18,6 +22,9 @@ use crate::qemu::output;
 
 /// Where the distribution's package has its kernel, under the folder that it was unpacked to.
 const PACKAGED: &str = "usr/bin/linux.uml";
+
+/// How long a kernel may take to say what it is.
+const ANSWER_LIMIT: Duration = Duration::from_secs(20);
 
 /// Why there is no guest of User Mode Linux.
 #[derive(Debug, Error)]
@@ -101,6 +108,39 @@ impl UmlKernel {
     }
 }
 
+/// What a kernel was configured to have, as it says itself.
+fn configuration(program: &Path) -> Result<String, CommandError> {
+    let mut command = Command::new(program);
+    command.arg("--showconfig");
+    let mut said = String::new();
+    let mut told = |line: &str| {
+        said.push_str(line);
+        said.push('\n');
+    };
+    run_command_followed(
+        command,
+        "asking for its configuration",
+        ANSWER_LIMIT,
+        &AtomicBool::new(false),
+        &mut told,
+    )?;
+    Ok(said)
+}
+
+/// What keeps a kernel of this configuration from having a network; nothing if it can.
+fn network_trouble(config: &str) -> Option<String> {
+    let has = |line| config.lines().any(|own| own == line);
+    if !has("CONFIG_UML_NET_VECTOR=y") {
+        return Some("it has no network driver (CONFIG_UML_NET_VECTOR)".into());
+    }
+    // vector_poll locks a queue that the driver has on sockets alone; without CONFIG_SMP locks are nothing.
+    has("CONFIG_SMP=y").then(|| {
+        "it is built for several processors (CONFIG_SMP), and its network driver panics then: `make uml-kernel` compiles one that \
+         is not"
+            .into()
+    })
+}
+
 /// A kernel with an initramfs that has the agent as init. Cloning shares it.
 #[derive(Debug, Clone)]
 pub struct UmlImage {
@@ -129,6 +169,9 @@ impl UmlImage {
     /// # Errors
     /// As for [`new`](Self::new).
     pub fn for_appliances(kernel: &UmlKernel, disk: UmlDiskKind) -> Result<Self, UmlError> {
+        let unusable = |why: String| UmlError::Unusable { path: kernel.program.clone(), why };
+        let config = configuration(&kernel.program).map_err(|error| unusable(error.to_string()))?;
+        network_trouble(&config).map_or(Ok(()), |why| Err(unusable(why)))?;
         let modules = [disk.modules(), &["ext4", "overlay"]].concat();
         Self::new(kernel, &modules)
     }
@@ -137,5 +180,18 @@ impl UmlImage {
     #[must_use]
     pub fn kernel(&self) -> &UmlKernel {
         &self.kernel
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kernel_whose_network_would_panic_or_is_not_there_is_refused() {
+        let trouble = |config| network_trouble(config).unwrap_or_default();
+        assert_eq!(trouble("# CONFIG_SMP is not set\nCONFIG_UML_NET_VECTOR=y\n"), "");
+        assert!(trouble("CONFIG_SMP=y\nCONFIG_UML_NET_VECTOR=y\n").contains("make uml-kernel"));
+        assert!(trouble("# CONFIG_UML_NET_VECTOR is not set").contains("no network driver"));
     }
 }

@@ -5,7 +5,7 @@
 use crate::pages::{synthetic, tiles};
 
 use serde_json::json;
-use virtbench_record::{FORMAT, Plan, Records, TilesPlan, TilesRecord, TilesStatus};
+use virtbench_record::{FORMAT, Plan, Records, TileLevels, TilesPlan, TilesRecord, TilesStatus};
 
 fn plan() -> TilesPlan {
     let member = json!({
@@ -41,7 +41,9 @@ fn a_number_of_tiles_of_which_no_run_counts_is_said_not_to_be_judged() {
     if let TilesStatus::Measured(measured) = &mut void.status {
         measured.void.push("the generator of store of tile 1 was the limit".into());
     }
-    let provenance = synthetic::described(Plan::Tiles(tiles::plan()));
+    let mut plan = tiles::plan();
+    plan.members.iter_mut().for_each(|member| member.levels = TileLevels::default());
+    let provenance = synthetic::described(Plan::Tiles(plan));
     let takeaway = virtbench_report::takeaway(&provenance, &Records::Tiles(vec![tiles::record(1), void]));
     let end = "2 tiles could not be judged: the generator of store of tile 1 was the limit.";
     assert!(takeaway.headline.ends_with(end), "{}", takeaway.headline);

@@ -438,7 +438,7 @@ fn tenants_are_measured_with_and_without_operations() {
     let workload = "load:size=16k,read=100,outstanding=2";
     let open = [
         "--vms",
-        "2",
+        "4",
         "--piece",
         "2s",
         "--ramp-up",

@@ -8,7 +8,8 @@ use virtbench_mark::RunId;
 use super::disk::{DomainDisk, disk_xml};
 use super::made::{Made, Purpose};
 use super::network::DomainNetwork;
-use crate::guest::{Accelerator, KvmCpu, kernel_arguments};
+use crate::guest::{Accelerator, kernel_arguments};
+use crate::kvm_cpu::KvmCpu;
 
 /// What a domain is made of.
 #[derive(Debug, Clone)]

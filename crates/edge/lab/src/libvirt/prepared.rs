@@ -16,9 +16,10 @@ use super::label::{INITRAMFS, KERNEL, Label};
 use super::storage::{Account, Contents, Volumes, check_room, find_pool};
 use super::sweep::{SweepOf, remove_made};
 use crate::error::LabError;
-use crate::guest::{Accelerator, KvmCpu};
+use crate::guest::Accelerator;
 use crate::image::GuestImage;
 use crate::kernel::GuestKernel;
+use crate::kvm_cpu::KvmCpu;
 use crate::process::MachineError;
 use crate::tsc::host_tsc_khz;
 

@@ -170,7 +170,7 @@ fn brief(error: &MachineError) -> String {
             .map_or_else(|| format!("{what} {how}"), |last| format!("{what} {how}: {last}")),
         MachineError::Paused { state, words, .. } => {
             let words = words.as_deref().map_or_else(String::new, |words| format!(": {words}"));
-            format!("QEMU paused the guest ({state}){words}")
+            format!("{state}{words}")
         }
         MachineError::Panicked { .. } => "the guest's kernel panicked".into(),
         other => other.to_string(),

@@ -369,12 +369,8 @@ const KVM_GIVES_UP: &str = "KVM internal error";
 fn paused(process: &AgentProcess, qmp: &Qmp) -> Option<MachineError> {
     let state = qmp.paused()?;
     let console = process.console();
-    Some(MachineError::Paused {
-        by: "QEMU",
-        state,
-        words: console.line_with(KVM_GIVES_UP),
-        console: console.tail(),
-    })
+    let state = format!("QEMU paused the guest ({state})");
+    Some(MachineError::Paused { state, words: console.line_with(KVM_GIVES_UP), console: console.tail() })
 }
 
 /// Says what a broken conversation means, by what became of QEMU.

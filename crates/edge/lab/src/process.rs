@@ -49,11 +49,9 @@ pub enum MachineError {
         console: Vec<String>,
     },
     /// QEMU, or somebody at the hypervisor, has paused the guest for good.
-    #[error("{by} paused the guest ({state}){}{}", because(words.as_deref()), tail(console))]
+    #[error("{state}{}{}", because(words.as_deref()), tail(console))]
     Paused {
-        /// Who, as far as it is known.
-        by: &'static str,
-        /// In which state, in QEMU's word.
+        /// Who has, and in which state it is, in QEMU's word.
         state: String,
         /// The line in which QEMU says why.
         words: Option<String>,

@@ -140,8 +140,7 @@ impl Running {
         if is_paused_by_others(&self.domain, &self.waits) {
             let words = self.domain.name().ok().map(|name| log_of(&name));
             return MachineError::Paused {
-                by: "somebody",
-                state: "paused".into(),
+                state: "somebody paused the guest (paused)".into(),
                 words,
                 console: self.console.tail(),
             };

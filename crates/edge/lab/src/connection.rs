@@ -107,8 +107,17 @@ impl Connection {
     /// Greets the agent, who may take `limit` to come to life.
     ///
     /// # Errors
-    /// No answer, or one of another version, or this process is to stop.
+    /// No answer, or one of another version.
     pub fn greet(&mut self, limit: Duration) -> Result<Greeting, ConnectionError> {
+        self.send(&Request::Hello { version: VERSION })?;
+        self.greeting(limit)
+    }
+
+    /// The same, unless this process is to stop meanwhile.
+    ///
+    /// # Errors
+    /// As for [`greet`](Self::greet), or it is to stop.
+    pub fn greet_unless_stopped(&mut self, limit: Duration) -> Result<Greeting, ConnectionError> {
         self.send(&Request::Hello { version: VERSION })?;
         let until = Instant::now() + limit;
         while !self.readable_within(STOP_INTERVAL.min(until.saturating_duration_since(Instant::now())))? {
@@ -116,9 +125,13 @@ impl Connection {
                 return Err(ConnectionError::Stopped);
             }
             if Instant::now() >= until {
-                break;
+                return Err(ConnectionError::TimedOut { expected: "answer its greeting", limit });
             }
         }
+        self.greeting(limit)
+    }
+
+    fn greeting(&mut self, limit: Duration) -> Result<Greeting, ConnectionError> {
         match self.receive("answer its greeting", limit)? {
             Reply::Hello(greeting) if greeting.version == VERSION => Ok(Greeting {
                 kernel: shortened(&greeting.kernel),

@@ -115,6 +115,8 @@ pub struct GuestConfig {
     pub cables: Vec<CableEnd>,
     /// Whether it has a graphics adapter, a keyboard and a pointer. Its image has their drivers then.
     pub screen: bool,
+    /// Whether its boot ends where this process is to stop. Otherwise whoever boots it looks at that afterwards.
+    pub ends_with_stop: bool,
 }
 
 impl GuestConfig {
@@ -131,6 +133,7 @@ impl GuestConfig {
             network: None,
             cables: Vec::new(),
             screen: false,
+            ends_with_stop: false,
         }
     }
 }
@@ -207,7 +210,7 @@ impl Guest {
         let _ = qmp.watch(process.id());
         pin(process.id(), &config.processors).map_err(failed)?;
         let _limits = limited(process.id(), &config.disks)?;
-        let greeting = match connection.greet(config.boot_limit) {
+        let greeting = match greet(&mut connection, config) {
             Ok(greeting) => greeting,
             Err(error) => {
                 let error = explain(&mut process, &qmp, error);
@@ -371,6 +374,14 @@ fn paused(process: &AgentProcess, qmp: &Qmp) -> Option<MachineError> {
     let console = process.console();
     let state = format!("QEMU paused the guest ({state})");
     Some(MachineError::Paused { state, words: console.line_with(KVM_GIVES_UP), console: console.tail() })
+}
+
+fn greet(connection: &mut Connection, config: &GuestConfig) -> Result<Greeting, ConnectionError> {
+    if config.ends_with_stop {
+        connection.greet_unless_stopped(config.boot_limit)
+    } else {
+        connection.greet(config.boot_limit)
+    }
 }
 
 /// Says what a broken conversation means, by what became of QEMU.

@@ -65,6 +65,7 @@ impl Vm {
     fn boot(&self) -> Result<Guest, MachineError> {
         let mut config = self.config.clone();
         config.disks.insert(0, self.disk.clone());
+        config.ends_with_stop = true;
         Guest::boot(&self.qemu, &self.image, &config)
     }
 }

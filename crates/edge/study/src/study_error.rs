@@ -20,7 +20,7 @@ type Cause = Box<dyn std::error::Error + Send + Sync>;
 pub enum StudyError {
     /// A machine or the host failed.
     #[error(transparent)]
-    Lab(#[from] LabError),
+    Lab(LabError),
     /// The folder failed.
     #[error(transparent)]
     Folder(#[from] FolderError),
@@ -85,7 +85,7 @@ impl StudyError {
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         match self {
-            Self::Stopped | Self::Lab(LabError::Stopped) => true,
+            Self::Stopped => true,
             Self::Images(error) => error.is_stopped(),
             _ => false,
         }
@@ -99,6 +99,15 @@ impl StudyError {
             Self::Guests(error) => !matches!(error, GuestsError::NoImage(_)),
             Self::Images(error) => error.lacks_something(),
             _ => false,
+        }
+    }
+}
+
+impl From<LabError> for StudyError {
+    fn from(error: LabError) -> Self {
+        match error {
+            LabError::Stopped => Self::Stopped,
+            error => Self::Lab(error),
         }
     }
 }

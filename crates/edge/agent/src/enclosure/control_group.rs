@@ -11,7 +11,7 @@ use procfs::process::Process;
 use thiserror::Error;
 use virtbench_mark::{Mark, Marked, RunId, read_attribute, remove_left_over, write_attribute};
 
-/// What the groups' names begin with. The name proves nothing: each has a mark.
+/// What the groups' names begin with; then comes the process's number, for people who look. The name proves nothing: each has a mark.
 const PREFIX: &str = "virtbench-";
 /// A group can be removed once the kernel has let go of its last process: tries, and the time between them.
 const REMOVAL: (u32, Duration) = (100, Duration::from_millis(20));
@@ -154,7 +154,8 @@ impl ControlGroup {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         hierarchy.sweep();
         let (mark, number) = (Mark::new(RunId::new_random(), "group"), NEXT.fetch_add(1, Ordering::Relaxed));
-        let path = hierarchy.root().join(format!("{PREFIX}{}-{number}", mark.run));
+        let name = format!("{PREFIX}{}-{}-{number}", std::process::id(), mark.run);
+        let path = hierarchy.root().join(name);
         fs::create_dir(&path).map_err(|source| GroupError { action: "make", path: path.clone(), source })?;
         // Before Linux 5.7 groups take no mark: what a kill leaves stays then.
         let _ = write_attribute(&path, &mark);

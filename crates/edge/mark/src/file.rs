@@ -13,7 +13,7 @@ use crate::mark::Mark;
 use crate::removal::{Marked, Removal, remove_left_over};
 
 /// The extended attribute that holds a file's mark.
-pub const MARK_ATTRIBUTE: &str = "user.virtbench.mark";
+const MARK_ATTRIBUTE: &str = "user.virtbench.mark";
 
 /// No mark is longer, in bytes.
 const LONGEST: usize = 1024;
@@ -104,14 +104,6 @@ pub fn make_marked_file(path: &Path, mark: &Mark) -> Result<File, FileMarkError>
     Ok(file)
 }
 
-/// The mark of a file; nothing where it has none that virtbench wrote.
-///
-/// # Errors
-/// There is no such file.
-pub fn read_file_mark(path: &Path) -> Result<Option<Mark>, FileMarkError> {
-    Ok(MarkedFile(path.to_owned()).written()?.as_deref().and_then(Mark::parse))
-}
-
 /// Removes a file if virtbench made it and its maker has ended.
 ///
 /// # Errors
@@ -167,7 +159,7 @@ mod tests {
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(matches!(refused, Err(FileMarkError::Needed(_))), "{refused:?}");
-        assert_eq!(read_file_mark(&path).unwrap(), Some(of_child));
+        assert_eq!(read_attribute(&path).as_deref().and_then(Mark::parse), Some(of_child));
     }
 
     #[test]

@@ -13,10 +13,7 @@ mod mark;
 mod removal;
 mod shell;
 
-pub use file::{
-    FileMarkError, MARK_ATTRIBUTE, make_marked_file, read_attribute, read_file_mark, remove_marked_file,
-    write_attribute,
-};
+pub use file::{FileMarkError, make_marked_file, read_attribute, remove_marked_file, write_attribute};
 pub use folder::{FolderMarkError, MARK_FILE, mark_folder, read_folder_mark, remove_marked_folder};
 pub use maker::{Maker, Owner};
 pub use mark::{Mark, RunId};

@@ -13,4 +13,5 @@ pub use disk::{chosen_scheduler, disk_facts};
 pub use disk_busy::disk_busy_ms;
 pub use facts::{available_memory_bytes, host_facts, memory_bytes};
 pub use network_use::NetworkSample;
+pub use others::with_descendants;
 pub use room::free_bytes;

@@ -29,6 +29,16 @@ pub(crate) fn others_ticks(total: &CpuTime) -> Option<u64> {
     Some((total.user + total.nice).saturating_sub(ours))
 }
 
+/// A process and those that descend from it, the process itself first.
+#[must_use]
+pub fn with_descendants(process: u32) -> Vec<u32> {
+    let stats = all_processes().into_iter().flatten().filter_map(|process| process.ok()?.stat().ok());
+    let parents: BTreeMap<i32, i32> = stats.map(|stat| (stat.pid, stat.ppid)).collect();
+    let root = i32::try_from(process).unwrap_or(i32::MAX);
+    let below = parents.keys().filter(|pid| **pid != root && descends(&parents, **pid, root));
+    std::iter::once(process).chain(below.filter_map(|pid| u32::try_from(*pid).ok())).collect()
+}
+
 /// In percent of one processor, from one sum of ticks to a later one `seconds` afterwards.
 pub(crate) fn others_percent(before: Option<u64>, after: Option<u64>, seconds: f64) -> Option<f64> {
     let ticks = after?.saturating_sub(before?) as f64;

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use procfs::process::all_processes;
 use virtbench_agent::protocol::Greeting;
 use virtbench_agent::{Console, LINE, carry_as_host};
+use virtbench_host::with_descendants;
 
 use super::disk::{UmlDisk, UmlDiskKind};
 use super::folder::guest_folder;
@@ -140,22 +140,7 @@ impl UmlGuest {
     /// The processes that make it up: one of this host for each address space of the guest.
     #[must_use]
     pub fn process_ids(&self) -> Vec<u32> {
-        let main = self.process.id();
-        let mut parents: Vec<(u32, u32)> = Vec::new();
-        for process in all_processes().into_iter().flatten().flatten() {
-            if let Ok(stat) = process.stat()
-                && let (Ok(own), Ok(parent)) = (u32::try_from(stat.pid), u32::try_from(stat.ppid))
-            {
-                parents.push((own, parent));
-            }
-        }
-        let mut found = vec![main];
-        let mut next = 0;
-        while let Some(parent) = found.get(next).copied() {
-            found.extend(parents.iter().filter(|(_, of)| *of == parent).map(|(own, _)| *own));
-            next += 1;
-        }
-        found
+        with_descendants(self.process.id())
     }
 
     /// Process ids of the servers of its disks.

@@ -10,10 +10,11 @@ use crate::protocol::path::{BLOCK_BYTES, ECHO, SINK, SOURCE};
 
 /// What is echoed, in bytes: as much as a short statement.
 const MESSAGE_BYTES: usize = 64;
-/// Round trips at most, those first that do not count, and the time for all of them.
+/// Round trips at most, those first that do not count, the time for those that count, and how many are made whatever the time.
 const MOST_TRIPS: usize = 2000;
 const WARM_TRIPS: usize = 20;
 const TRIPS_LIMIT: Duration = Duration::from_millis(500);
+const FEWEST_TRIPS: usize = 30;
 /// How long bytes flow in each direction, and how long of it does not count.
 const FLOW: Duration = Duration::from_millis(500);
 const WARM_FLOW: Duration = Duration::from_millis(100);
@@ -59,17 +60,18 @@ fn connect(address: SocketAddr, kind: u8) -> io::Result<TcpStream> {
 fn round_trips(address: SocketAddr) -> io::Result<Vec<u64>> {
     let mut stream = connect(address, ECHO)?;
     let mut message = [0x5a; MESSAGE_BYTES];
-    let (begun, mut trips) = (Instant::now(), Vec::with_capacity(MOST_TRIPS));
-    for trip in 0..MOST_TRIPS + WARM_TRIPS {
+    let mut trip = || {
         let sent = Instant::now();
         stream.write_all(&message)?;
         stream.read_exact(&mut message)?;
-        if trip >= WARM_TRIPS {
-            trips.push(u64::try_from(sent.elapsed().as_nanos()).unwrap_or(u64::MAX));
-            if begun.elapsed() >= TRIPS_LIMIT {
-                break;
-            }
-        }
+        Ok::<u64, io::Error>(u64::try_from(sent.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    };
+    for _ in 0..WARM_TRIPS {
+        trip()?;
+    }
+    let (begun, mut trips) = (Instant::now(), Vec::with_capacity(MOST_TRIPS));
+    while trips.len() < MOST_TRIPS && (trips.len() < FEWEST_TRIPS || begun.elapsed() < TRIPS_LIMIT) {
+        trips.push(trip()?);
     }
     Ok(trips)
 }

@@ -25,7 +25,13 @@ impl MemoryFile {
         })?;
         let mut file = File::from(fd);
         file.write_all(contents)?;
-        fcntl_add_seals(&file, SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL)?;
+        let others = SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL;
+        // WRITE is refused as busy while the kernel holds one of the pages for a purpose of its own. Nobody has the file mapped
+        // yet, so that FUTURE_WRITE says as much; kernels before 5.1 do not know it.
+        fcntl_add_seals(&file, SealFlags::FUTURE_WRITE | others).or_else(|error| match error {
+            Errno::INVAL => fcntl_add_seals(&file, SealFlags::WRITE | others),
+            error => Err(error),
+        })?;
         Ok(Self { fd: file.into() })
     }
 

@@ -19,7 +19,7 @@ done
 mkdir -p "$cache"
 exec 9>"$cache/.uml-kernel.lock"
 flock -n 9 || { echo "uml-kernel: another one is compiling: waiting"; flock -w 3600 9; }
-stamp="$source $(cat "$0" "$config" | cksum)"
+stamp="$source $(cat uml-kernel.sh "$config" | cksum)"
 if [[ -f $cache/uml-kernel/package && $(<"$cache/uml-kernel/package") == "$stamp" ]]; then
   echo "User Mode Linux $("$cache/uml-kernel/usr/bin/linux.uml" --version) is in $cache/uml-kernel already"
   exit 0

@@ -68,6 +68,7 @@ pub fn described(plan: Plan) -> Provenance {
             },
         },
         other_guests: Vec::new(),
+        crossing: None,
         guest: Some(GuestFacts {
             accelerator: AcceleratorFacts {
                 name: "tcg".into(),
@@ -83,6 +84,7 @@ pub fn described(plan: Plan) -> Provenance {
                  if=none,id=d,file=disk.raw,format=raw,cache=none -device virtio-blk-pci,drive=d",
             ),
             boot_ns: 4_200_000_000,
+            crossing: None,
         }),
         setups: Vec::new(),
         machines: Vec::new(),

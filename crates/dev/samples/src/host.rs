@@ -36,6 +36,7 @@ pub fn appliance(recipe: &str, ready_ns: u64) -> ApplianceFacts {
         memory_bytes: 256 << 20,
         network: "user".into(),
         boot_ns: 2_000_000_000,
+        crossing: None,
         ready_ns,
         services: Vec::new(),
         path: Some(path()),

@@ -4,6 +4,7 @@ use std::fs;
 use std::thread::available_parallelism;
 
 use rustix::system::{sysinfo, uname};
+use virtbench_host::crossing_cost;
 
 use crate::protocol::{FailureKind, Greeting, Reply, VERSION};
 
@@ -28,5 +29,6 @@ pub fn greeting() -> Greeting {
         memory_bytes: memory.totalram.saturating_mul(memory.mem_unit.into()),
         clock_source: fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource")
             .map_or_else(|_| String::new(), |name| name.trim().to_owned()),
+        crossing: crossing_cost(),
     }
 }

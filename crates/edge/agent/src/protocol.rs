@@ -34,14 +34,14 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
-use virtbench_record::{DeviceFacts, HostFacts, HostUse, JobOutcome, TargetFacts};
+use virtbench_record::{CrossingCost, DeviceFacts, HostFacts, HostUse, JobOutcome, TargetFacts};
 use virtbench_workload::JobSpec;
 
 use appliance::{ApplianceReply, ApplianceRequest};
 use enclosing::{EnclosingReply, EnclosingRequest};
 
 /// Version of the protocol. Host and agent come from one build, so any difference is refused.
-pub const VERSION: u32 = 8;
+pub const VERSION: u32 = 9;
 
 /// The largest frame either side accepts, in bytes.
 pub const MAX_FRAME_BYTES: u32 = 4 << 20;
@@ -146,6 +146,8 @@ pub struct Greeting {
     pub memory_bytes: u64,
     /// What keeps its clock, such as `tsc`.
     pub clock_source: String,
+    /// What its programs pay for crossing into its kernel.
+    pub crossing: CrossingCost,
 }
 
 /// Why something failed, in a form the host can act on.

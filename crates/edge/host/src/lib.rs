@@ -1,6 +1,7 @@
 //! What a machine is, and what its processors are busy with: read on the machine itself, by virtbench or by an agent.
 
 mod cpu;
+mod crossing;
 mod disk;
 mod disk_busy;
 mod facts;
@@ -9,6 +10,7 @@ mod others;
 mod room;
 
 pub use cpu::{CpuSample, Unreadable};
+pub use crossing::crossing_cost;
 pub use disk::{chosen_scheduler, disk_facts};
 pub use disk_busy::disk_busy_ms;
 pub use facts::{available_memory_bytes, host_facts, memory_bytes};

@@ -59,7 +59,7 @@ pub use accelerator::{
 };
 pub use adapters::{
     ADAPTERS, Accepts, Adapter, Aio, Cache, DEFAULT_ADAPTER, DiskSettings, Limits, SettingError, Transport,
-    UnknownAdapter, find_adapter,
+    UnknownAdapter, find_adapter, served_adapter,
 };
 pub use appliance::{
     ApplianceError, ApplianceSpec, GuestPlace, Network, NetworkNamespace, Place, Reach, RunningAppliance,
@@ -106,15 +106,17 @@ pub use remote::{
 };
 pub use stop::stop_starts_on;
 pub use storage_daemon::{NoStorageDaemon, find_storage_daemon};
-pub use uml::{Uml, UmlConfig, UmlDisk, UmlDiskKind, UmlError, UmlGuest, UmlImage, UmlInterface, UmlKernel};
+pub use uml::{
+    Uml, UmlConfig, UmlDisk, UmlDiskKind, UmlError, UmlGuest, UmlImage, UmlInterface, UmlKernel, probe_uml,
+};
 pub use virtbench_agent::enclosure::{
     GroupError, LoopCache, LoopDevice, LoopError, processors_in_turn, usable_processors,
 };
 pub use virtbench_agent::protocol::appliance::ServiceEnd;
 pub use virtbench_agent::{Console, HERE, STAY};
 pub use virtbench_host::{
-    CpuSample, NetworkSample, available_memory_bytes, disk_busy_ms, disk_facts, free_bytes, host_facts,
-    memory_bytes,
+    CpuSample, NetworkSample, available_memory_bytes, crossing_cost, disk_busy_ms, disk_facts, free_bytes,
+    host_facts, memory_bytes,
 };
 /// Whether libvirt's library is here.
 pub use virtbench_libvirt::load as load_libvirt;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use virtbench_agent::protocol::{FailureKind, Greeting, Reply, Request, TargetRef, VERSION, receive, send};
 use virtbench_host::host_facts;
-use virtbench_record::{GuestFacts, HostFacts, TargetFacts, TargetKind};
+use virtbench_record::{CrossingCost, GuestFacts, HostFacts, TargetFacts, TargetKind};
 use virtbench_workload::{AccessLine, AccessSpec};
 
 use super::*;
@@ -55,6 +55,7 @@ impl Fake {
             processors: 1,
             memory_bytes: 0,
             clock_source: String::new(),
+            crossing: CrossingCost { system_call_ns: 0, page_fault_ns: 0 },
         };
         let process = AgentProcess::spawn(command, Vec::new(), "the fake").unwrap();
         let connection = Connection::new(host).unwrap();

@@ -158,6 +158,7 @@ impl Machine for VmMachine {
             adapter: self.environment.disk.adapter.name.to_owned(),
             command_line: self.guest.command_line().to_vec(),
             boot_ns: u64::try_from(self.guest.boot_time().as_nanos()).unwrap_or(u64::MAX),
+            crossing: Some(greeting.crossing),
         })
     }
 

@@ -69,7 +69,8 @@ fn a_load_reaches_each_kind_of_disk() {
     };
     for (name, kind) in UmlDiskKind::ALL {
         let disks = vec![UmlDisk::new(kind, path.clone())];
-        let mut environment = Uml::new("uml", image(kind.modules()), UmlConfig { disks, ..config() });
+        let mut environment =
+            Uml::new("uml", image(kind.modules()), "asked for", UmlConfig { disks, ..config() });
         let mut machine = or_mend(environment.start());
         let limits = TimeLimits { prepare: Duration::from_secs(30), grace: Duration::from_secs(30) };
         let (_, measured) = measure(&mut *machine, load.clone(), limits, &AtomicBool::new(false)).unwrap();

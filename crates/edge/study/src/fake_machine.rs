@@ -5,7 +5,7 @@ use std::thread;
 
 use virtbench_agent::protocol::{Greeting, TargetRef, VERSION};
 use virtbench_lab::{Connection, ConnectionError, Machine, MachineError};
-use virtbench_record::GuestFacts;
+use virtbench_record::{CrossingCost, GuestFacts};
 
 /// A machine with a clock of its own.
 pub(crate) struct FakeMachine {
@@ -30,6 +30,7 @@ impl FakeMachine {
             processors: 1,
             memory_bytes: 0,
             clock_source: String::new(),
+            crossing: CrossingCost { system_call_ns: 0, page_fault_ns: 0 },
         };
         Box::new(Self { name: name.to_owned(), connection: Connection::new(host).unwrap(), greeting })
     }

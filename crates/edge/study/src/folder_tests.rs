@@ -51,6 +51,7 @@ pub(crate) fn described(plan: Plan) -> Provenance {
         },
         guest: None,
         other_guests: Vec::new(),
+        crossing: None,
         setups: Vec::new(),
         machines: Vec::new(),
         appliances: Vec::new(),

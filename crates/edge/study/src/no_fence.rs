@@ -39,6 +39,10 @@ impl FenceOptions {
     pub(crate) fn is_limited_by_host(&self) -> bool {
         match *self {}
     }
+
+    pub(crate) fn is_throttled(&self) -> bool {
+        match *self {}
+    }
 }
 
 impl fmt::Display for FenceOptions {

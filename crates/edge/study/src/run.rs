@@ -4,12 +4,13 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use virtbench_lab::{Adapter, host_facts};
+use virtbench_lab::{Adapter, crossing_cost, host_facts};
 use virtbench_record::{Plan, Provenance, RUN_FORMAT, Record};
 
 use crate::event::{Event, Observer};
-use crate::folder::{FolderError, RunFolder};
-use crate::guests::{Extras, GuestOptions, Guests, GuestsError};
+use crate::folder::{FolderError, RunFolder, read_provenance};
+use crate::guests::{Extras, Guests};
+use crate::guests::{GuestOptions, GuestsError};
 use crate::study_error::StudyError;
 
 /// What came of measuring in a run whose folder stays: a failure is told after what was measured.
@@ -47,6 +48,11 @@ impl<'a> Run<'a> {
         }?;
         self.observer.event(Event::Opened(folder.path()));
         Ok(folder)
+    }
+
+    /// What the run that is resumed was about, if one is.
+    pub(crate) fn begun(&self) -> Option<Provenance> {
+        read_provenance(self.out).ok().filter(|_| self.resume)
     }
 
     /// Says what a user would like to know.
@@ -119,6 +125,7 @@ pub fn new_provenance(plan: Plan, command: Vec<String>, disks: &Path) -> Provena
         working_folder: std::env::current_dir().ok().map(|folder| folder.to_string_lossy().into_owned()),
         started_unix_s: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
         host: host_facts(existing_ancestor(disks)),
+        crossing: Some(crossing_cost()),
         plan,
         guest: None,
         other_guests: Vec::new(),

@@ -3,7 +3,9 @@
 use std::fmt;
 
 use thiserror::Error;
-use virtbench_lab::{Adapter, DiskSettings, SettingError, Transport, UnknownAdapter, find_adapter};
+use virtbench_lab::{
+    Adapter, DiskSettings, SettingError, Transport, UnknownAdapter, find_adapter, served_adapter,
+};
 use virtbench_record::{BackingFacts, SetupFacts};
 
 use crate::backing::Backing;
@@ -102,6 +104,24 @@ impl Setup {
     #[must_use]
     pub fn is_limited_by_host(&self) -> bool {
         matches!(&self.backing, Backing::Fence(options) if options.is_limited_by_host())
+    }
+
+    /// What a guest of User Mode Linux cannot have of it, in words; nothing if it can have all.
+    #[must_use]
+    pub fn not_in_uml(&self) -> Option<&'static str> {
+        match &self.backing {
+            Backing::Nbd => return Some("the backing nbd, which QEMU reads"),
+            Backing::Fence(options) if options.is_on_host() || options.is_limited_by_host() => {
+                return Some("a block device of the host's");
+            }
+            Backing::Fence(options) if options.is_throttled() => return Some("throttling by QEMU"),
+            _ => {}
+        }
+        if self.settings.depth.is_some() || self.settings.packed.is_some() {
+            return Some("the settings depth and packed, which are of QEMU's device");
+        }
+        (!["virtio-blk", served_adapter().name].contains(&self.adapter.name))
+            .then_some("another adapter than virtio-blk")
     }
 
     /// Whether a qemu-storage-daemon stands between QEMU and the blocks.

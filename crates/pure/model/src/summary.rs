@@ -3,10 +3,10 @@
 use serde::Serialize;
 use virtbench_record::{
     AdaptersSummary, ApplicationStudySummary, Conclusion, Coverage, DesktopsSummary, DeviatedNumbers,
-    DeviationSummary, DisturbedNumbers, KindNumbers, NativeVsVmSummary, NeighbourNumbers, NeighboursSummary,
-    OltpSummary, OperationsSummary, PairNumbers, Plan, PointKey, PointNumbers, PointRatio, PointRecord,
-    PointStatus, PredictedCase, PredictionsSummary, Provenance, Records, SetRecord, ShareNumbers,
-    SideNumbers, StandingNumbers, TilesStudySummary, Trial,
+    DeviationSummary, DisturbedNumbers, GuestRatios, KindNumbers, NativeVsVmSummary, NeighbourNumbers,
+    NeighboursSummary, OltpSummary, OperationsSummary, PairNumbers, Plan, PointKey, PointNumbers, PointRatio,
+    PointRecord, PointStatus, PredictedCase, PredictionsSummary, Provenance, Records, SetRecord,
+    ShareNumbers, SideNumbers, StandingNumbers, TilesStudySummary, Trial,
 };
 
 use crate::application_study::{analyse_application_study, summarise_application_study};
@@ -92,21 +92,33 @@ fn native_vs_vm(
     provenance: &Provenance,
     records: &[PointRecord],
 ) -> NativeVsVmSummary {
-    let [reference, subject] =
-        [0, 1].map(|index| provenance.plan.environments().get(index).map_or("", |name| name));
-    let Comparison { points, summary, .. } = compare(records, reference, subject, provenance.plan.seed());
-    let ratios = points.iter().map(|point| PointRatio {
-        point: point.key,
-        throughput: point.ratio.map(Into::into),
-        cpu_per_io: point.cpu_per_io.map(Into::into),
-    });
+    let mut environments = provenance.plan.environments().iter();
+    let reference = environments.next().map_or("", |name| name);
+    let guests: Vec<GuestRatios> = environments
+        .map(|environment| {
+            let Comparison { points, summary, .. } =
+                compare(records, reference, environment, provenance.plan.seed());
+            let ratios = points.iter().map(|point| PointRatio {
+                point: point.key,
+                throughput: point.ratio.map(Into::into),
+                cpu_per_io: point.cpu_per_io.map(Into::into),
+            });
+            GuestRatios {
+                environment: environment.clone(),
+                mean_ratio: summary.map(|summary| summary.mean.into()),
+                ratios: ratios.collect(),
+            }
+        })
+        .collect();
     let (points_measured, points_unavailable) = counts(records);
+    let first = guests.first();
     NativeVsVmSummary {
         conclusion,
         points_measured,
         points_unavailable,
-        mean_ratio: summary.map(|summary| summary.mean.into()),
-        ratios: ratios.collect(),
+        mean_ratio: first.and_then(|guest| guest.mean_ratio),
+        ratios: first.map_or_else(Vec::new, |guest| guest.ratios.clone()),
+        guests,
         points: point_numbers(&measurements(provenance, records)),
     }
 }

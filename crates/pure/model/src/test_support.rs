@@ -84,6 +84,7 @@ pub(crate) fn provenance(plan: Plan, processors: u32, vcpus: u32) -> Provenance 
         adapter: "virtio-blk".into(),
         command_line: Vec::new(),
         boot_ns: 1,
+        crossing: None,
     };
     Provenance {
         format: RUN_FORMAT,
@@ -95,6 +96,7 @@ pub(crate) fn provenance(plan: Plan, processors: u32, vcpus: u32) -> Provenance 
         host: host(processors),
         guest: Some(guest),
         other_guests: Vec::new(),
+        crossing: None,
         setups: Vec::new(),
         machines: Vec::new(),
         appliances: Vec::new(),

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::provenance::CrossingCost;
+
 /// The root file system of an appliance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -62,6 +64,9 @@ pub struct ApplianceFacts {
     pub network: String,
     /// From the start of its machine to the agent's greeting, in nanoseconds.
     pub boot_ns: u64,
+    /// What its programs pay for crossing into its kernel, measured when it had booted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub crossing: Option<CrossingCost>,
     /// From the start of its machine until all its services were ready, in nanoseconds.
     pub ready_ns: u64,
     /// Its services, in the order of starting.

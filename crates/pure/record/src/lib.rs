@@ -125,16 +125,16 @@ pub use profile::{
     Band, Capacity, MAX_SIZES, MAX_WORKERS, PROFILE_FORMAT, Profile, ProfileError, SizeShare, Source, Sourced,
 };
 pub use provenance::{
-    AcceleratorFacts, DiskFacts, GuestFacts, HostFacts, IN_MEMORY, MachineFacts, Provenance, RUN_FORMAT,
-    parse_provenance,
+    AcceleratorFacts, CrossingCost, DiskFacts, GuestFacts, HostFacts, IN_MEMORY, MachineFacts, Provenance,
+    RUN_FORMAT, parse_provenance,
 };
 pub use records::Records;
 pub use set_start::{MemberStart, SetStart};
 pub use setup::{BackingFacts, DeviceFacts, NotHonoured, SetupFacts};
 pub use summary::{
-    AdaptersSummary, Conclusion, DeviatedNumbers, DeviationSummary, DisturbedNumbers, Estimated, KindNumbers,
-    LooseStart, MachineNumbers, NativeVsVmSummary, NeighbourNumbers, NeighboursSummary, PairNumbers,
-    PointNumbers, PointRatio, ShareNumbers, SideNumbers, StandingNumbers,
+    AdaptersSummary, Conclusion, DeviatedNumbers, DeviationSummary, DisturbedNumbers, Estimated, GuestRatios,
+    KindNumbers, LooseStart, MachineNumbers, NativeVsVmSummary, NeighbourNumbers, NeighboursSummary,
+    PairNumbers, PointNumbers, PointRatio, ShareNumbers, SideNumbers, StandingNumbers,
 };
 pub use systems::{Ranged, Simulated, SystemFate, SystemNumbers, SystemRow, SystemVmNumbers, SystemsSummary};
 pub use table_facts::TableFacts;

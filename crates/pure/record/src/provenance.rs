@@ -55,10 +55,20 @@ pub struct HostFacts {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AcceleratorFacts {
-    /// `kvm` or `tcg`.
+    /// `kvm`, `tcg` or `uml`.
     pub name: String,
     /// How that was found out, in words.
     pub why: String,
+}
+
+/// What it costs to cross into a kernel, as a program there sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CrossingCost {
+    /// A system call that does nothing, in nanoseconds.
+    pub system_call_ns: u64,
+    /// The first write to a page of memory, in nanoseconds.
+    pub page_fault_ns: u64,
 }
 
 /// The guest.
@@ -81,6 +91,9 @@ pub struct GuestFacts {
     pub command_line: Vec<String>,
     /// From QEMU's start to the agent's greeting, in nanoseconds.
     pub boot_ns: u64,
+    /// What its programs pay for crossing into its kernel, measured when it had booted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub crossing: Option<CrossingCost>,
 }
 
 /// A machine that is not the host.
@@ -118,6 +131,9 @@ pub struct Provenance {
     pub plan: Plan,
     /// The host.
     pub host: HostFacts,
+    /// What programs of the host pay for crossing into its kernel, measured when the run began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub crossing: Option<CrossingCost>,
     /// The guest, once it has booted.
     pub guest: Option<GuestFacts>,
     /// Guests of this host that something else executes than that one, each kind once.

@@ -87,6 +87,18 @@ pub struct PointRatio {
     pub cpu_per_io: Option<Estimated>,
 }
 
+/// A kind of guest against the native host.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct GuestRatios {
+    /// Its name among the environments: `vm` where there is one kind, else `uml` and `tcg`.
+    pub environment: String,
+    /// Mean over the points of its share of native throughput.
+    pub mean_ratio: Option<Estimated>,
+    /// The ratio at each point.
+    pub ratios: Vec<PointRatio>,
+}
+
 /// What `study native-vs-vm` prints as JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -98,10 +110,13 @@ pub struct NativeVsVmSummary {
     pub points_measured: usize,
     /// Measurements that cannot be made here.
     pub points_unavailable: usize,
-    /// Mean over the points of the VM's share of native throughput.
+    /// Mean over the points of the VM's share of native throughput: of the first kind of guest where there are several.
     pub mean_ratio: Option<Estimated>,
-    /// The ratio at each point.
+    /// The ratio at each point, likewise.
     pub ratios: Vec<PointRatio>,
+    /// The same of each kind of guest.
+    #[serde(default)]
+    pub guests: Vec<GuestRatios>,
     /// What was measured at each point.
     pub points: Vec<PointNumbers>,
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use virtbench_model::{Measurements, Side};
 use virtbench_record::{PointKey, PointRecord, Provenance};
 
-use crate::run::{Run, Which};
+use crate::run::{Run, RunSide};
 
 /// A run and the environments it measured in.
 #[derive(Debug)]
@@ -31,19 +31,19 @@ pub(crate) struct Environment<'a> {
 }
 
 impl<'a> Environments<'a> {
-    /// Native against VM.
+    /// Native against VMs.
     pub(crate) fn of_run(run: &'a Run<'_>) -> Self {
-        let all = Which::BOTH.map(|which| Environment {
-            name: run.environment(which),
-            phrase: which.place().to_owned(),
-            native: which == Which::Native,
-            sides: run.comparison.points.iter().map(|point| (point.key, which.side(point))).collect(),
-        });
+        let environment = |side: &'a RunSide| Environment {
+            name: &side.environment,
+            phrase: side.place.clone(),
+            native: side.index == 0,
+            sides: run.points.iter().filter_map(|point| Some((point.key, point.side(side)?))).collect(),
+        };
         Self {
             provenance: run.provenance,
             records: run.records,
-            all: all.into(),
-            compared: run.comparison.curve.len(),
+            all: run.sides.iter().map(environment).collect(),
+            compared: run.guests.iter().map(|guest| guest.comparison.curve.len()).min().unwrap_or(0),
         }
     }
 

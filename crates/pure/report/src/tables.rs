@@ -21,12 +21,12 @@ pub(crate) use tiles::tiles;
 pub(crate) use verdicts::{matrices, verdicts};
 
 use maud::{Markup, html};
-use virtbench_model::{ComparedPoint, Estimate, Ratio, Side};
+use virtbench_model::{Estimate, Ratio, Side};
 use virtbench_record::{Measured, PointRecord, PointStatus};
 use virtbench_units::format_bytes;
 
 use crate::format::{MEGABYTE, MILLISECOND_NS, ratio, ratio_span, significant};
-use crate::run::{Run, Which};
+use crate::run::{Run, RunPoint, RunSide};
 
 /// A cell: what it shows and by what it sorts; cells without a number sort last.
 struct Cell {
@@ -75,21 +75,22 @@ impl Cell {
 }
 
 /// A header by which a script sorts its column. `group` names the columns' side by its colour.
-fn header(title: &str, unit: &str, group: Option<Which>) -> Markup {
-    let class = group.map_or("", |which| match which {
-        Which::Native => "native",
-        Which::Vm => "vm",
+fn header(title: &str, unit: &str, group: Option<&RunSide>) -> Markup {
+    let class = group.map_or("", |side| match side.index {
+        0 => "native",
+        1 => "vm",
+        _ => "other",
     });
     html! {
         th scope="col" data-sorts class=(class) {
-            @if let Some(which) = group { span.side { (which.name()) " " } }
+            @if let Some(side) = group { span.side { (side.name) " " } }
             (title)
             @if !unit.is_empty() { " " span.unit { (unit) } }
         }
     }
 }
 
-/// A column of the comparison that both sides have.
+/// A column of the comparison that all sides have.
 struct Column {
     title: &'static str,
     unit: &'static str,
@@ -109,11 +110,11 @@ const COLUMNS: [Column; 6] = [
     Column { title: "efficiency", unit: "IOPS/%", cell: |side| Cell::number(side.iops_per_cpu_percent()) },
 ];
 
-/// Every point with both its sides.
+/// Every point with all its sides.
 pub(crate) fn comparison(run: &Run<'_>) -> Markup {
     html! {
         p.hint {
-            "Native and VM at every point: means over repetitions, with their 95 % intervals below where there are \
+            "Native and " (run.guests_in_words()) " at every point: means over repetitions, with their 95 % intervals below where there are \
              three or more; p99 is the median of theirs. "
             span.with-script { "Select a header to sort." }
         }
@@ -123,48 +124,54 @@ pub(crate) fn comparison(run: &Run<'_>) -> Markup {
                     (header("block", "", None))
                     (header("read", "%", None))
                     (header("random", "%", None))
-                    (header("VM / native", "", None))
+                    @for guest in &run.guests { (header(&guest.side.over_native(), "", None)) }
                     @for column in &COLUMNS {
-                        @for which in Which::BOTH { (header(column.title, column.unit, Some(which))) }
+                        @for side in &run.sides { (header(column.title, column.unit, Some(side))) }
                     }
                     th scope="col" { "remarks" }
                 } }
-                tbody { @for point in &run.comparison.points { (comparison_row(point)) } }
+                tbody { @for point in &run.points { (comparison_row(run, point)) } }
             }
         }
     }
 }
 
-fn comparison_row(point: &ComparedPoint) -> Markup {
+fn comparison_row(run: &Run<'_>, point: &RunPoint) -> Markup {
     let key = point.key;
-    let shown = Cell {
-        text: point.ratio.map_or_else(|| "–".into(), |value| ratio(value.value)),
-        range: point.ratio.and_then(|value| value.interval).map(ratio_span),
-        sort: point.ratio.map(|value| value.value),
+    let shown = |side: &RunSide| {
+        let found = point.ratio(side);
+        Cell {
+            text: found.map_or_else(|| "–".into(), |value| ratio(value.value)),
+            range: found.and_then(|value| value.interval).map(ratio_span),
+            sort: found.map(|value| value.value),
+        }
     };
+    let nothing = Side::default();
     html! {
         tr {
             td data-sort=(key.block_bytes) { (format_bytes(key.block_bytes)) }
             td { (key.read_percent) }
             td { (key.random_percent) }
-            (shown.plain())
+            @for guest in &run.guests { (shown(&guest.side).plain()) }
             @for column in &COLUMNS {
-                @for which in Which::BOTH { ((column.cell)(which.side(point)).plain()) }
+                @for side in &run.sides { ((column.cell)(point.side(side).unwrap_or(&nothing)).plain()) }
             }
-            td.remarks { (remarks(point).join("; ")) }
+            td.remarks { (remarks(run, point).join("; ")) }
         }
     }
 }
 
-fn remarks(point: &ComparedPoint) -> Vec<String> {
+fn remarks(run: &Run<'_>, point: &RunPoint) -> Vec<String> {
     let mut remarks = Vec::new();
-    if let Some(ratio) = point.ratio {
-        remarks.extend((ratio.pairs == 1).then(|| "one repetition: no interval".into()));
-        remarks.extend((ratio.excludes_one() == Some(false)).then(|| "no difference shown".into()));
+    for guest in &run.guests {
+        let Some(ratio) = point.ratio(&guest.side) else { continue };
+        let whose = if run.only_guest().is_some() { String::new() } else { format!("{}: ", guest.side.name) };
+        remarks.extend((ratio.pairs == 1).then(|| format!("{whose}one repetition: no interval")));
+        remarks.extend((ratio.excludes_one() == Some(false)).then(|| format!("{whose}no difference shown")));
     }
-    for which in Which::BOTH {
-        let own = side_remarks(which.side(point));
-        remarks.extend(own.into_iter().map(|remark| format!("{}: {remark}", which.name())));
+    for side in &run.sides {
+        let own = point.side(side).map(side_remarks).unwrap_or_default();
+        remarks.extend(own.into_iter().map(|remark| format!("{}: {remark}", side.name)));
     }
     remarks
 }

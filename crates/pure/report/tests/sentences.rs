@@ -6,7 +6,7 @@ use crate::pages::synthetic;
 
 use insta::assert_snapshot;
 use synthetic::{measured_mut, plan, provenance, records, small_plan, takeaway, unavailable};
-use virtbench_record::{ClockCheck, PointRecord, Provenance};
+use virtbench_record::{ClockCheck, CrossingCost, PointRecord, Provenance};
 
 /// Headline, details and cautions, a line each.
 fn sentences(provenance: &Provenance, records: &[PointRecord]) -> String {
@@ -117,4 +117,28 @@ fn repetitions_that_moved_nothing_are_counted_where_ratios_leave_them_out() {
     assert!(said.contains("No operation completed in the VM in 2 repetitions, at 1 point: ratios"), "{said}");
     let said = stall("native", 1);
     assert!(said.contains("No operation completed natively in 1 repetition, at 1 point: ratios"), "{said}");
+}
+
+#[test]
+fn two_platforms_beside_native() {
+    let mut plan = small_plan();
+    let mut records: Vec<PointRecord> = records(&plan);
+    let emulated: Vec<PointRecord> =
+        records.iter().filter(|record| record.environment == "vm").cloned().collect();
+    for record in &mut records {
+        if record.environment == "vm" {
+            record.environment = "uml".into();
+            measured_mut(record).outcome.total.bytes_per_second *= 1.5;
+        }
+    }
+    records.extend(emulated.into_iter().map(|record| PointRecord { environment: "tcg".into(), ..record }));
+    plan.environments = ["native", "uml", "tcg"].map(str::to_owned).into();
+    let mut provenance = provenance(plan);
+    let emulated = provenance.guest.clone().unwrap();
+    let direct = provenance.guest.as_mut().unwrap();
+    direct.accelerator.name = "uml".into();
+    direct.crossing = Some(CrossingCost { system_call_ns: 6_900, page_fault_ns: 20_100 });
+    provenance.other_guests.push(emulated);
+    provenance.crossing = Some(CrossingCost { system_call_ns: 94, page_fault_ns: 880 });
+    assert_snapshot!(sentences(&provenance, &records));
 }

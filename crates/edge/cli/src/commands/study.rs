@@ -45,10 +45,7 @@ use crate::exit::{Failure, Outcome};
 /// It is impossible.
 pub fn estimate(command: &StudyCommand) -> Result<Option<Estimate>, Failure> {
     Ok(match command {
-        StudyCommand::NativeVsVm(args) => {
-            let study = native_vs_vm::study(args)?;
-            Some(study.options.estimate(2, study.before()).map_err(study_failure)?)
-        }
+        StudyCommand::NativeVsVm(args) => Some(native_vs_vm::study(args)?.estimate().map_err(study_failure)?),
         StudyCommand::Adapters(args) => {
             let study = adapters::study(args)?;
             Some(study.options.estimate(study.setups.len(), study.before()).map_err(study_failure)?)

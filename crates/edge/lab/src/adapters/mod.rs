@@ -70,7 +70,8 @@ pub enum Transport {
 pub const DEFAULT_ADAPTER: &Adapter = &ADAPTERS[0];
 
 /// The adapter whose disks a server has.
-pub(crate) fn served_adapter() -> &'static Adapter {
+#[must_use]
+pub fn served_adapter() -> &'static Adapter {
     ADAPTERS.iter().find(|adapter| adapter.transport == Transport::VhostUser).unwrap_or(DEFAULT_ADAPTER)
 }
 

@@ -21,5 +21,6 @@ pub fn appliance_guest_facts(
         adapter: DEFAULT_ADAPTER.name.to_owned(),
         command_line: appliance.command_line.clone(),
         boot_ns: appliance.boot_ns,
+        crossing: appliance.crossing,
     }
 }

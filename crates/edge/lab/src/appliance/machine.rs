@@ -1,6 +1,6 @@
 //! Who runs an appliance.
 
-use virtbench_record::ApplianceFacts;
+use virtbench_record::{ApplianceFacts, CrossingCost};
 
 use super::native::NativeAppliance;
 use super::network::{Network, Reach};
@@ -80,6 +80,16 @@ impl Machine {
         }
     }
 
+    /// What its agent found that crossing into its kernel costs; nothing of machines of the user's.
+    fn crossing(&self) -> Option<CrossingCost> {
+        match self {
+            Self::Native(native) => Some(native.agent.greeting.crossing),
+            Self::Guest(guest) => Some(guest.greeting().crossing),
+            Self::Uml(guest) => Some(guest.greeting().crossing),
+            Self::Domain(_) | Self::Enclosed(_) => None,
+        }
+    }
+
     /// What it stands on, before anything has started.
     pub(super) fn facts(&self, spec: &ApplianceSpec, notes: Vec<String>) -> ApplianceFacts {
         let (network, boot, command_line) = match (self, &spec.network) {
@@ -98,6 +108,7 @@ impl Machine {
             memory_bytes: spec.memory_bytes,
             network,
             boot_ns: u64::try_from(boot.as_nanos()).unwrap_or(u64::MAX),
+            crossing: self.crossing(),
             ready_ns: 0,
             services: Vec::new(),
             path: None,

@@ -35,7 +35,7 @@ pub(super) fn boot(spec: &ApplianceSpec, place: &UmlPlace) -> Result<(UmlGuest, 
     let tap = Arc::new(namespace.plain_tap()?);
     let address = AddressOrder::Fixed { address: tap.address.octets(), prefix: tap.prefix };
     let cables = spec.tiers.cables.iter().cloned().map(UmlInterface::Cable);
-    let root = UmlDisk { read_only: true, ..UmlDisk::new(place.disk, spec.root.clone()) };
+    let root = UmlDisk::new(place.disk, spec.root.clone()).read_only();
     let data = spec.data.iter().map(|data| UmlDisk::new(place.disk, data.clone()));
     let config = UmlConfig {
         memory_bytes: spec.memory_bytes,

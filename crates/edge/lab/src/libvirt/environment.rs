@@ -159,6 +159,7 @@ impl Environment for Libvirt {
             adapter: self.guest.adapter.name.to_owned(),
             command_line: vec![running.xml().map_err(failed)?],
             boot_ns: u64::try_from(boot.as_nanos()).unwrap_or(u64::MAX),
+            crossing: Some(greeting.crossing),
         };
         tracing::info!(
             name,

@@ -1,6 +1,9 @@
 //! Disks of guests of User Mode Linux.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use crate::adapters::served_adapter;
+use crate::guest_disk::GuestDisk;
 
 /// What a guest sees a disk through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,16 +67,33 @@ impl UmlDiskKind {
 pub struct UmlDisk {
     /// What it is seen through.
     pub kind: UmlDiskKind,
-    /// The file or block device of this host.
-    pub path: PathBuf,
-    /// Whether the guest can only read it. Then others may have the same file.
-    pub read_only: bool,
+    /// Its blocks. What is set about QEMU's device is no matter here.
+    pub blocks: GuestDisk,
 }
 
 impl UmlDisk {
-    /// One that the guest reads and writes.
+    /// A raw file or block device that the guest reads and writes.
     #[must_use]
     pub fn new(kind: UmlDiskKind, path: PathBuf) -> Self {
-        Self { kind, path, read_only: false }
+        Self::of(kind, GuestDisk::new(served_adapter(), path))
+    }
+
+    /// One with these blocks: a server's, where one is named. The kernel would keep the native side from a file that it locks,
+    /// so the run alone keeps others from it.
+    #[must_use]
+    pub fn of(kind: UmlDiskKind, blocks: GuestDisk) -> Self {
+        Self { kind, blocks: GuestDisk { adapter: served_adapter(), shared: true, ..blocks } }
+    }
+
+    /// The same that can only be read. Then others may have the same file.
+    #[must_use]
+    pub fn read_only(mut self) -> Self {
+        self.blocks.read_only = true;
+        self
+    }
+
+    /// The server of its blocks that is there already, at this socket.
+    pub(super) fn server(&self) -> Option<&Path> {
+        self.blocks.server.as_deref()
     }
 }

@@ -16,14 +16,18 @@ use crate::process::MachineError;
 pub struct Uml {
     name: String,
     image: UmlImage,
+    /// How it was chosen.
+    accelerator: AcceleratorFacts,
     config: UmlConfig,
 }
 
 impl Uml {
-    /// Guests as `config` says.
+    /// Guests as `config` says, which were chosen for this reason.
     #[must_use]
-    pub fn new(name: &str, image: UmlImage, config: UmlConfig) -> Self {
-        Self { name: name.to_owned(), image, config }
+    pub fn new(name: &str, image: UmlImage, why: &str, config: UmlConfig) -> Self {
+        let why = format!("{why}; {} runs as a process", image.kernel().program.display());
+        let accelerator = AcceleratorFacts { name: "uml".to_owned(), why };
+        Self { name: name.to_owned(), image, accelerator, config }
     }
 }
 
@@ -73,10 +77,7 @@ impl Machine for UmlMachine {
         let greeting = self.guest.greeting();
         let kernel = self.environment.image.kernel();
         Some(GuestFacts {
-            accelerator: AcceleratorFacts {
-                name: "uml".to_owned(),
-                why: format!("asked for; {} runs as a process", kernel.program.display()),
-            },
+            accelerator: self.environment.accelerator.clone(),
             qemu: format!("User Mode Linux {}", kernel.release),
             kernel: greeting.kernel.clone(),
             vcpus: greeting.processors,
@@ -84,6 +85,7 @@ impl Machine for UmlMachine {
             adapter: self.kind().name().to_owned(),
             command_line: self.guest.command_line().to_vec(),
             boot_ns: u64::try_from(self.guest.boot_time().as_nanos()).unwrap_or(u64::MAX),
+            crossing: Some(greeting.crossing),
         })
     }
 

@@ -15,10 +15,8 @@ use super::folder::guest_folder;
 use super::interface::UmlInterface;
 use super::kernel::UmlImage;
 use super::memory::memory_folder;
-use crate::adapters::served_adapter;
 use crate::connection::{Connection, ConnectionError};
 use crate::guest::{BOOT_LIMIT, pin};
-use crate::guest_disk::GuestDisk;
 use crate::process::{AgentProcess, MachineError};
 use crate::storage_daemon::StorageDaemon;
 
@@ -180,14 +178,9 @@ impl UmlGuest {
 
 /// Starts the servers of the disks that have one, each at a socket in `folder`.
 fn start_servers(disks: &[UmlDisk], folder: &Path) -> Result<Vec<StorageDaemon>, MachineError> {
-    let served = disks.iter().enumerate().filter(|(_, disk)| disk.kind == UmlDiskKind::VirtioBlk);
-    let start = |(number, disk): (usize, &UmlDisk)| {
-        let read_only = disk.read_only;
-        let disk =
-            GuestDisk { read_only, shared: true, ..GuestDisk::new(served_adapter(), disk.path.clone()) };
-        StorageDaemon::start_at(&disk, 1, &socket(folder, number))
-    };
-    served.map(start).collect()
+    let to_serve = |disk: &UmlDisk| disk.kind == UmlDiskKind::VirtioBlk && disk.server().is_none();
+    let served = disks.iter().enumerate().filter(|(_, disk)| to_serve(disk));
+    served.map(|(number, disk)| StorageDaemon::start_at(&disk.blocks, 1, &socket(folder, number))).collect()
 }
 
 fn socket(folder: &Path, number: usize) -> PathBuf {
@@ -214,17 +207,20 @@ fn arguments(config: &UmlConfig, folder: &Path, initramfs: &Path, line: i32) -> 
         format!("{LINE}=ttyS0"),
     ];
     for (number, disk) in config.disks.iter().enumerate() {
-        let socket = socket(folder, number);
-        let path = if disk.kind == UmlDiskKind::VirtioBlk { &socket } else { &disk.path }.to_string_lossy();
+        let path = match (disk.kind, disk.server()) {
+            (UmlDiskKind::Ubd { .. }, _) => disk.blocks.path.clone(),
+            (UmlDiskKind::VirtioBlk, None) => socket(folder, number),
+            (UmlDiskKind::VirtioBlk, Some(server)) => server.to_owned(),
+        };
+        let path = path.to_string_lossy();
         if path.contains([',', ':']) {
             return Err(format!(
                 "{path}: User Mode Linux takes no path with a comma or a colon: rename the folder"
             ));
         }
         arguments.push(match disk.kind {
-            // Shared: the run keeps others from the file, and the kernel would keep the native side from it.
             UmlDiskKind::Ubd { synchronous } => {
-                let (read_only, synchronous) = (flag(disk.read_only, "r"), flag(synchronous, "s"));
+                let (read_only, synchronous) = (flag(disk.blocks.read_only, "r"), flag(synchronous, "s"));
                 format!("ubd{number}{read_only}{synchronous}c={path}")
             }
             UmlDiskKind::VirtioBlk => format!("virtio_uml.device={path}:{VIRTIO_BLOCK}"),
@@ -249,7 +245,7 @@ mod tests {
             let config = UmlConfig { disks, ..UmlConfig::new(0) };
             arguments(&config, Path::new("/run"), Path::new("/i"), 7)
         };
-        let read = UmlDisk { read_only: true, ..disk("/c", false) };
+        let read = disk("/c", false).read_only();
         let words = with(vec![disk("/a", false), disk("/b", true), read]).unwrap();
         for word in ["ubd0c=/a", "ubd1sc=/b", "ubd2rc=/c"] {
             assert!(words.iter().any(|one| one == word), "{words:?}");

@@ -13,7 +13,9 @@ use virtbench_agents::{AgentError, own_agent};
 
 use super::disk::UmlDiskKind;
 use crate::cache::cache_directory;
+use crate::carried_files::CarriedFile;
 use crate::command::{CommandError, run_command_followed};
+use crate::filesystem::Filesystem;
 use crate::initramfs;
 use crate::kernel::GuestKernel;
 use crate::memory_file::MemoryFile;
@@ -154,12 +156,31 @@ impl UmlImage {
     /// # Errors
     /// The kernel lacks one of them, or no agent was built.
     pub fn new(kernel: &UmlKernel, modules: &[&str]) -> Result<Self, UmlError> {
+        Self::with(kernel, modules, &[])
+    }
+
+    /// The image of guests with such a disk, that mount any of these file systems and have these files as well, in memory.
+    ///
+    /// # Errors
+    /// As for [`new`](Self::new).
+    pub fn carrying(
+        kernel: &UmlKernel,
+        disk: UmlDiskKind,
+        filesystems: &[Filesystem],
+        carried: &[CarriedFile],
+    ) -> Result<Self, UmlError> {
+        let filesystems = filesystems.iter().flat_map(|filesystem| filesystem.modules());
+        let modules: Vec<&str> = disk.modules().iter().chain(filesystems).copied().collect();
+        Self::with(kernel, &modules, carried)
+    }
+
+    fn with(kernel: &UmlKernel, modules: &[&str], carried: &[CarriedFile]) -> Result<Self, UmlError> {
         let files = GuestKernel {
             image: kernel.program.clone(),
             release: kernel.release.clone(),
             modules: kernel.modules.clone(),
         };
-        let archive = initramfs::build(&files, own_agent()?, modules, &[])?;
+        let archive = initramfs::build(&files, own_agent()?, modules, carried)?;
         let initramfs = MemoryFile::new("initramfs", &archive).map_err(UmlError::Memory)?;
         Ok(Self { kernel: kernel.clone(), initramfs: Arc::new(initramfs) })
     }

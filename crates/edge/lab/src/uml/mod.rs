@@ -12,6 +12,7 @@ mod guest;
 mod interface;
 mod kernel;
 mod memory;
+mod probe;
 
 pub use disk::{UmlDisk, UmlDiskKind};
 pub use environment::Uml;
@@ -19,3 +20,4 @@ pub use guest::{UmlConfig, UmlGuest};
 pub(crate) use interface::INTERFACE as UML_INTERFACE;
 pub use interface::UmlInterface;
 pub use kernel::{UmlError, UmlImage, UmlKernel};
+pub use probe::probe_uml;

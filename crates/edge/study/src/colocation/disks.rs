@@ -9,6 +9,7 @@ use crate::event::Event;
 use crate::fence::{FenceDisks, FenceRequest};
 use crate::images::{Images, ImagesError};
 use crate::run::Run;
+use crate::setup::Setup;
 
 /// A disk for each machine, and what keeps them.
 pub(super) struct Disks {
@@ -18,21 +19,21 @@ pub(super) struct Disks {
 }
 
 impl Disks {
-    /// Makes the disks of a study's machines.
+    /// Makes the disks of a study's machines, in the configuration that they have.
     ///
     /// # Errors
     /// Files or devices cannot be had, or it was to stop.
     pub(super) fn make(
         study: &Colocation,
+        setup: &Setup,
         filesystem: Option<Filesystem>,
         run: &mut Run<'_>,
     ) -> Result<Self, ImagesError> {
-        let options = &study.options;
         let (contents, size_bytes) = study.contents(filesystem);
         let (folder, run_name, vms) = (study.disks_folder(run), run.name(), study.vms());
         let observer = &mut *run.observer;
         let mut show = |what: &str, done, total| observer.event(Event::Making { what, done, total });
-        if let Backing::Fence(fence) = &options.setup.backing {
+        if let Backing::Fence(fence) = &setup.backing {
             // One daemon for all: that is what they share.
             let written = run.out.join("fence.toml");
             let access = study.jobs.iter().find_map(|job| match &job.spec {
@@ -42,7 +43,7 @@ impl Disks {
             let request = FenceRequest {
                 folder,
                 run_name: &run_name,
-                setup: &options.setup,
+                setup,
                 options: fence,
                 names: &vms,
                 size_bytes,
@@ -54,10 +55,10 @@ impl Disks {
             let fence = FenceDisks::prepare(&request, run.stop, &mut show)?;
             return Ok(Self { guests: fence.disks().to_vec(), images: Vec::new(), _fence: Some(fence) });
         }
-        Images::check_room(folder, &run_name, vms.len(), &options.setup, size_bytes)?;
+        Images::check_room(folder, &run_name, vms.len(), setup, size_bytes)?;
         let mut images = Vec::with_capacity(vms.len());
         for vm in &vms {
-            let (name, setup) = (format!("{run_name}-{vm}"), std::slice::from_ref(&options.setup));
+            let (name, setup) = (format!("{run_name}-{vm}"), std::slice::from_ref(setup));
             let mut show = |what: &str, done, total| show(&format!("{vm}: {what}"), done, total);
             images.push(Images::prepare(folder, &name, setup, size_bytes, contents, run.stop, &mut show)?);
         }

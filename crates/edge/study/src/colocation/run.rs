@@ -12,7 +12,8 @@ use crate::environments::FoundEnvironments;
 use crate::estimate::Estimate;
 use crate::event::Event;
 use crate::folder::RunFolder;
-use crate::guests::Extras;
+use crate::guests::{Extras, Guests};
+use crate::guests::{GuestsError, WantedAccelerator};
 use crate::run::{Run, RunEnd};
 use crate::study_error::StudyError;
 
@@ -61,8 +62,8 @@ impl Colocation {
         run: &mut Run<'_>,
     ) -> Result<(), StudyError> {
         let extras = Extras { filesystems: filesystem.as_slice(), carried: &[] };
-        let guests = run.find_guests(&self.options.guest, &[self.options.setup.adapter], extras)?;
-        let disks = Disks::make(self, filesystem, run)?;
+        let guests = self.find_guests(extras, run)?;
+        let disks = Disks::make(self, &guests.setup(&self.options.setup), filesystem, run)?;
         folder.amend(|provenance| provenance.add_notes(disks.notes()))?;
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let vms = self.vms();
@@ -76,6 +77,18 @@ impl Colocation {
             environments.push(guests.vm(vm, disk.clone(), None, held_to)?);
         }
         self.measure(folder, &mut environments, run)
+    }
+
+    /// What the machines are, if they are guests: QEMU's where User Mode Linux has not their disk.
+    fn find_guests(&self, extras: Extras<'_>, run: &mut Run<'_>) -> Result<Guests, GuestsError> {
+        let (guest, setup) = (&self.options.guest, &self.options.setup);
+        match (guest.accelerator, setup.not_in_uml()) {
+            (WantedAccelerator::Uml, Some(lacks)) => {
+                Err(GuestsError::NoUml(format!("its guests have not {lacks} ({setup})").into()))
+            }
+            (_, Some(_)) => Guests::of_qemu(guest, &[setup.adapter], extras, &mut |what| run.remark(what)),
+            (_, None) => run.find_guests(guest, &[setup.adapter], extras),
+        }
     }
 
     /// In environments, each machine with a disk, file or folder of its own.

@@ -11,7 +11,8 @@ use virtbench_lab::{
 
 use super::uri::{EnvironmentUri, LibvirtUri, NamedEnvironment, QemuUri, UmlUri};
 use crate::contents::Contents;
-use crate::guests::{Extras, GuestOptions, Guests};
+use crate::guests::GuestOptions;
+use crate::guests::{Extras, Guests};
 use crate::images::Images;
 use crate::prerequisites::check_tools;
 use crate::setup::Setup;
@@ -62,7 +63,7 @@ impl<'e> FoundEnvironments<'e> {
         check_tools(&all.iter().map(|qemu| qemu.setup.clone()).collect::<Vec<_>>())?;
         let guests = all
             .into_iter()
-            .map(|qemu| Guests::find(&qemu.guest(others), &[qemu.setup.adapter], extras, remark));
+            .map(|qemu| Guests::of_qemu(&qemu.guest(others), &[qemu.setup.adapter], extras, remark));
         let guests = guests.collect::<Result<_, _>>()?;
         let far = named.iter().filter_map(|environment| match &environment.uri {
             EnvironmentUri::Libvirt(_) if filesystem.is_some() => {
@@ -159,7 +160,8 @@ impl<'e> FoundEnvironments<'e> {
                     let images = disks.get(uml.folder.as_deref().unwrap_or(folder)).ok_or_else(missing)?;
                     let (image, config) = uml_guests.next().ok_or_else(missing)?;
                     let disks = vec![UmlDisk::new(uml.disk, images.raw().to_owned())];
-                    Box::new(Uml::new(name, image.clone(), UmlConfig { disks, ..config.clone() }))
+                    let config = UmlConfig { disks, ..config.clone() };
+                    Box::new(Uml::new(name, image.clone(), "asked for", config))
                 }
                 EnvironmentUri::Native { folder: own } => {
                     let images = disks.get(own.as_deref().unwrap_or(folder)).ok_or_else(missing)?;

@@ -97,6 +97,11 @@ impl FenceOptions {
         self.throttle == Throttle::Blkio
     }
 
+    /// Whether QEMU limits what a guest does on it.
+    pub(crate) fn is_throttled(&self) -> bool {
+        self.throttle == Throttle::Qemu
+    }
+
     /// Whether the fast device caches the slow one.
     #[must_use]
     pub const fn is_cached(&self) -> bool {

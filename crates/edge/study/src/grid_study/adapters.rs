@@ -40,7 +40,8 @@ impl Adapters {
         let mut adapters: Vec<&'static Adapter> = self.setups.iter().map(|setup| setup.adapter).collect();
         adapters.sort_by_key(|adapter| adapter.name);
         adapters.dedup();
-        let guests = run.find_guests(&self.options.guest, &adapters, Extras::default())?;
+        let remark = &mut |what: &str| run.remark(what);
+        let guests = Guests::of_qemu(&self.options.guest, &adapters, Extras::default(), remark)?;
         let mut folder = run.open(provenance)?;
         let measured = self.measure(&guests, &mut folder, run);
         run.end(folder, measured)

@@ -8,17 +8,18 @@ use virtbench_record::Plan;
 use super::options::{Before, GridOptions, announce};
 use crate::course::Course;
 use crate::disk::StudyDisk;
+use crate::estimate::Estimate;
 use crate::event::Event;
 use crate::folder::RunFolder;
-use crate::guests::{Extras, Guests};
+use crate::guests::{Extras, GuestOptions, Guests, GuestsError, ONLY_GUEST, WantedAccelerator};
 use crate::points::measure_points;
 use crate::run::{Run, RunEnd};
 use crate::study_error::StudyError;
 
-/// Names of the environments, the reference first.
-const ENVIRONMENTS: [&str; 2] = ["native", "vm"];
+/// Name of the reference.
+const NATIVE: &str = "native";
 
-/// A study of one disk, natively and in a VM.
+/// A study of one disk, natively and in a VM: of each platform that says something here, where none is named.
 #[derive(Debug, Clone)]
 pub struct NativeVsVm {
     /// The points, and how each is measured.
@@ -35,24 +36,53 @@ impl NativeVsVm {
     /// the answer, and the folder holds what was measured until then.
     pub fn run(&self, run: &mut Run<'_>) -> Result<RunEnd, StudyError> {
         let adapter = find_adapter(&self.adapter).map_err(StudyError::input)?;
-        let guests = run.find_guests(&self.options.guest, &[adapter], Extras::default())?;
-        let environments = ENVIRONMENTS.map(str::to_owned).to_vec();
+        let guests = self.find_guests(adapter, run)?;
+        let names = guests.iter().map(|(name, _)| *name);
+        let environments = std::iter::once(NATIVE).chain(names).map(str::to_owned).collect();
         let provenance = self.options.provenance(Plan::NativeVsVm, environments, run)?;
         let mut folder = run.open(provenance)?;
         let measured = self.measure(adapter, &guests, &mut folder, run);
         run.end(folder, measured)
     }
 
-    /// What a run does before its first measurement: both sides have one disk.
-    #[must_use]
-    pub fn before(&self) -> Before {
-        Before { guests: 1, others: 1, disks: 1, idle: 0 }
+    /// What is to be measured, and how long that takes about.
+    ///
+    /// # Errors
+    /// The study is impossible.
+    pub fn estimate(&self) -> Result<Estimate, StudyError> {
+        let guests = Guests::platforms_expected(&self.options.guest);
+        self.options.estimate(guests + 1, Self::before(guests))
+    }
+
+    /// What a run with so many guests does before its first measurement: all sides have one disk.
+    fn before(guests: usize) -> Before {
+        Before { guests, others: 1, disks: 1, idle: 0 }
+    }
+
+    /// The platforms, those of the run that is resumed where one is.
+    fn find_guests(
+        &self,
+        adapter: &'static Adapter,
+        run: &mut Run<'_>,
+    ) -> Result<Vec<(&'static str, Guests)>, GuestsError> {
+        let (guest, begun) = (&self.options.guest, run.begun());
+        let only = begun.filter(|begun| begun.plan.environments().len() == 2).and_then(|begun| begun.guest);
+        let remark = &mut |what: &str| run.remark(what);
+        match only {
+            Some(only) => {
+                let accelerator =
+                    WantedAccelerator::find(&only.accelerator.name).unwrap_or(guest.accelerator);
+                let options = GuestOptions { accelerator, ..guest.clone() };
+                Ok(vec![(ONLY_GUEST, Guests::find(&options, &[adapter], Extras::default(), remark)?)])
+            }
+            None => Guests::platforms(guest, &[adapter], Extras::default(), remark),
+        }
     }
 
     fn measure(
         &self,
         adapter: &'static Adapter,
-        guests: &Guests,
+        guests: &[(&str, Guests)],
         folder: &mut RunFolder,
         run: &mut Run<'_>,
     ) -> Result<(), StudyError> {
@@ -64,13 +94,13 @@ impl NativeVsVm {
         })?;
         let notes = disk.notes().to_vec();
         folder.amend(|provenance| provenance.add_notes(notes))?;
-        let [native, vm] = ENVIRONMENTS;
-        let guest_disk = GuestDisk::new(adapter, disk.path().to_owned());
-        let mut environments: [Box<dyn Environment>; 2] = [
-            Box::new(Native::new(native, disk.path().to_owned())),
-            guests.vm(vm, guest_disk, None, Vec::new())?,
-        ];
-        announce(folder, run, self.before());
+        let native: Box<dyn Environment> = Box::new(Native::new(NATIVE, disk.path().to_owned()));
+        let mut environments = vec![native];
+        for (name, guests) in guests {
+            let guest_disk = GuestDisk::new(adapter, disk.path().to_owned());
+            environments.push(guests.vm(name, guest_disk, None, Vec::new())?);
+        }
+        announce(folder, run, Self::before(guests.len()));
         measure_points(folder, &mut environments, Course::SIDE_BY_SIDE, run.stop, run.observer)
     }
 }

@@ -1,14 +1,14 @@
 //! What an I/O costs the host's processors ([ESX Adapters 2006]): native against VM at every point.
 
 use virtbench_chart::{Axis, Chart, Form, Look, Point, Series};
-use virtbench_model::{ComparedPoint, Side};
+use virtbench_model::Side;
 use virtbench_units::format_bytes;
 
 use super::ratios::{ROWS_MOST, short_name};
 use super::style::{GREY, look_of, rows};
 use super::{Drawing, Figure, Values, Variant};
 use crate::format::{KILOBYTE, significant};
-use crate::run::{Run, Which};
+use crate::run::{Run, RunPoint};
 
 /// One of the three ways in which [ESX Adapters 2006] looks at CPU cost.
 struct Metric {
@@ -49,12 +49,8 @@ const METRICS: [Metric; 3] = [
 
 /// The figure, or nothing where nothing was measured.
 pub(crate) fn cpu(run: &Run<'_>) -> Option<Figure> {
-    let points: Vec<&ComparedPoint> = run
-        .comparison
-        .points
-        .iter()
-        .filter(|point| Which::BOTH.into_iter().any(|which| which.side(point).cpu_percent.is_some()))
-        .collect();
+    let points: Vec<&RunPoint> =
+        run.points.iter().filter(|point| point.has(|side| side.cpu_percent)).collect();
     if points.is_empty() {
         return None;
     }
@@ -63,10 +59,11 @@ pub(crate) fn cpu(run: &Run<'_>) -> Option<Figure> {
         for metric in &METRICS {
             let id = format!("{}-{number}", metric.id);
             let label = format!(
-                "{} ({}) at {} points, native and VM; the table below holds the values.",
+                "{} ({}) at {} points, native and {}; the table below holds the values.",
                 metric.name,
                 metric.better,
-                part.len()
+                part.len(),
+                run.guests_in_words()
             );
             let name = match part.first() {
                 Some(first) if part.len() < points.len() => {
@@ -74,23 +71,25 @@ pub(crate) fn cpu(run: &Run<'_>) -> Option<Figure> {
                 }
                 _ => format!("{} ({})", metric.name, metric.better),
             };
-            drawings.push(Drawing::only(&id, label, Variant::chart(name, chart(metric, part))));
+            drawings.push(Drawing::only(&id, label, Variant::chart(name, chart(run, metric, part))));
         }
     }
     Some(Figure {
         title: "CPU cost".into(),
-        caption: "What the host's processors did for each point: native against VM, a line for each point, \
-                  named by block size, % read / % random. Host \
-                  CPU is the sum over all processors, so 100 % is one of them wholly busy; it counts \
-                  everything that ran on the host, the load generator included. Of what is done for a % more is better."
-            .into(),
+        caption: format!(
+            "What the host's processors did for each point: native against {}, a line for each point, \
+             named by block size, % read / % random. Host \
+             CPU is the sum over all processors, so 100 % is one of them wholly busy; it counts \
+             everything that ran on the host, the load generator included. Of what is done for a % more is better.",
+            run.guests_in_words()
+        ),
         drawings,
         values: Values::Own,
     })
 }
 
 /// All points if these are few, else those of each block size, so that none fills more than a page.
-fn parts<'p, 'a>(points: &'p [&'a ComparedPoint]) -> Vec<&'p [&'a ComparedPoint]> {
+fn parts<'p, 'a>(points: &'p [&'a RunPoint]) -> Vec<&'p [&'a RunPoint]> {
     if points.len() <= ROWS_MOST {
         return vec![points];
     }
@@ -98,22 +97,24 @@ fn parts<'p, 'a>(points: &'p [&'a ComparedPoint]) -> Vec<&'p [&'a ComparedPoint]
     of_blocks.flat_map(|block| block.chunks(ROWS_MOST)).collect()
 }
 
-fn chart(metric: &Metric, points: &[&ComparedPoint]) -> Chart {
+fn chart(run: &Run<'_>, metric: &Metric, points: &[&RunPoint]) -> Chart {
     let names: Vec<String> = points.iter().map(|point| short_name(point.key)).collect();
-    let sides = Which::BOTH.into_iter().map(|which| {
-        let mark = |(row, point): (usize, &&ComparedPoint)| {
-            let value = (metric.of)(which.side(point))?;
-            let hover = format!("{}\n{}: {} {}", point.key, which.name(), significant(value), metric.unit);
+    let sides = run.sides.iter().map(|side| {
+        let mark = |(row, point): (usize, &&RunPoint)| {
+            let value = (metric.of)(point.side(side)?)?;
+            let hover = format!("{}\n{}: {} {}", point.key, side.name, significant(value), metric.unit);
             Some(Point::new(value, row as f64).hover(hover))
         };
         let points = points.iter().enumerate().filter_map(mark).collect();
-        Series { name: which.name().into(), look: look_of(which), form: Form::Marks, points }
+        Series { name: side.name.clone(), look: look_of(side), form: Form::Marks, points }
     });
-    // What connects a row's two marks.
-    let span = |(row, point): (usize, &&ComparedPoint)| {
-        let [native, vm] = Which::BOTH.map(|which| (metric.of)(which.side(point)));
-        let ends = [native?, vm?];
-        Some(Point::new(ends[0], row as f64).between(Some(ends)))
+    // What connects a row's marks.
+    let span = |(row, point): (usize, &&RunPoint)| {
+        let values: Vec<f64> = run.sides.iter().filter_map(|side| (metric.of)(point.side(side)?)).collect();
+        let (least, most) =
+            (values.iter().copied().reduce(f64::min)?, values.iter().copied().reduce(f64::max)?);
+        let ends = [least, most];
+        (values.len() > 1).then(|| Point::new(ends[0], row as f64).between(Some(ends)))
     };
     let spans = Series {
         name: String::new(),

@@ -10,7 +10,7 @@ use virtbench_units::decode_histogram;
 use super::style::look_of;
 use super::{Drawing, Figure, Table, Values, Variant};
 use crate::format::{MILLISECOND_NS, significant, trimmed};
-use crate::run::{Run, Which};
+use crate::run::{Run, RunSide};
 
 /// Curve points for each tenfold of 1/(1-p).
 const STEPS_PER_DECADE: i32 = 10;
@@ -24,31 +24,31 @@ const DIRECTIONS: [&str; 2] = ["read", "write"];
 ///
 /// One point's histograms are decoded at a time: a paper's grid of them takes a hundred megabytes.
 pub(crate) fn latency(run: &Run<'_>, histograms: &BTreeMap<String, String>) -> Option<Figure> {
-    let mut sides: BTreeMap<PointKey, Vec<(&PointRecord, Which)>> = BTreeMap::new();
+    let mut sides: BTreeMap<PointKey, Vec<(&PointRecord, &RunSide)>> = BTreeMap::new();
     for record in run.records {
-        if let Some(which) = run.side_of(record) {
-            sides.entry(record.point).or_default().push((record, which));
+        if let Some(side) = run.side_of(record) {
+            sides.entry(record.point).or_default().push((record, side));
         }
     }
     let (mut keys, mut variants, mut rows) = (Vec::new(), Vec::new(), Vec::new());
     for (key, records) in sides {
         let mut joined = Joined::default();
-        records.into_iter().for_each(|(record, which)| joined.add(record, which, histograms));
+        records.into_iter().for_each(|(record, side)| joined.add(record, side, histograms));
         if !joined.0.is_empty() {
             keys.push(key);
-            variants.push(Variant::chart(key.to_string(), joined.chart()));
-            rows.extend(joined.rows(key));
+            variants.push(Variant::chart(key.to_string(), joined.chart(run)));
+            rows.extend(joined.rows(run, key));
         }
     }
     if variants.is_empty() {
         return None;
     }
     // The middle of the ratio curve is the most typical point there is.
-    let curve = &run.comparison.curve;
-    let typical = curve.get(curve.len() / 2).map(|point| point.key);
+    let curve = run.guests.first().map(|guest| &guest.comparison.curve);
+    let typical = curve.and_then(|curve| Some(curve.get(curve.len() / 2)?.key));
     let first = keys.iter().position(|key| Some(*key) == typical).unwrap_or(0);
-    let columns =
-        sides_and_directions().map(|(which, direction)| format!("{} {direction}, ms", which.name()));
+    let column = |side: &RunSide| DIRECTIONS.map(|direction| format!("{} {direction}, ms", side.name));
+    let columns = run.sides.iter().flat_map(column);
     Some(Figure {
         title: "Latency by percentile".into(),
         caption: "How long operations of a point took: all repetitions together. Each step to the \
@@ -57,7 +57,7 @@ pub(crate) fn latency(run: &Run<'_>, histograms: &BTreeMap<String, String>) -> O
             .into(),
         drawings: vec![Drawing {
             id: "latency".into(),
-            label: "Latency percentile curves, native and VM; the table below holds the values.".into(),
+            label: format!("Latency percentile curves, native and {}; the table below holds the values.", run.guests_in_words()),
             choice: "point",
             variants,
             first,
@@ -71,31 +71,27 @@ pub(crate) fn latency(run: &Run<'_>, histograms: &BTreeMap<String, String>) -> O
     })
 }
 
-fn sides_and_directions() -> impl Iterator<Item = (Which, &'static str)> {
-    Which::BOTH.into_iter().flat_map(|which| DIRECTIONS.map(|direction| (which, direction)))
-}
-
-/// The histograms of all repetitions of a point, by side (VM or not) and direction.
+/// The histograms of all repetitions of a point, by the place of the side and the direction.
 #[derive(Default)]
-struct Joined(BTreeMap<(bool, usize), Histogram<u64>>);
+struct Joined(BTreeMap<(usize, usize), Histogram<u64>>);
 
 impl Joined {
-    fn add(&mut self, record: &PointRecord, which: Which, histograms: &BTreeMap<String, String>) {
+    fn add(&mut self, record: &PointRecord, side: &RunSide, histograms: &BTreeMap<String, String>) {
         for (direction, name) in DIRECTIONS.iter().enumerate() {
             let stored = histograms.get(&format!("{}/{name}", record.histogram_tag()));
             let text = stored.map(String::as_str).or_else(|| inside(record, direction));
             let decoded = text.and_then(|text| decode_histogram(text).ok());
             let Some(histogram) = decoded.filter(|histogram| !histogram.is_empty()) else { continue };
             let Ok(empty) = Histogram::new(3) else { continue };
-            let sum = self.0.entry((which == Which::Vm, direction)).or_insert(empty);
+            let sum = self.0.entry((side.index, direction)).or_insert(empty);
             // Resizing, it takes any value; what it could not take would be missing from the curve only.
             let _ = sum.add(&histogram);
         }
     }
 
-    fn chart(&self) -> Chart {
-        let curves = self.0.iter().map(|((vm, direction), histogram)| {
-            curve(histogram, if *vm { Which::Vm } else { Which::Native }, DIRECTIONS[*direction])
+    fn chart(&self, run: &Run<'_>) -> Chart {
+        let curves = self.0.iter().filter_map(|((side, direction), histogram)| {
+            Some(curve(histogram, run.sides.get(*side)?, DIRECTIONS.get(*direction)?))
         });
         let series: Vec<Series> = curves.collect();
         let ends = series.iter().filter_map(|series| series.points.last());
@@ -107,9 +103,9 @@ impl Joined {
     }
 
     /// A row of the table for each share that some direction has as many operations for.
-    fn rows(&self, key: PointKey) -> Vec<Vec<String>> {
-        let all =
-            [false, true].into_iter().flat_map(|vm| [0, 1].map(|direction| self.0.get(&(vm, direction))));
+    fn rows(&self, run: &Run<'_>, key: PointKey) -> Vec<Vec<String>> {
+        let of_side = |side: &RunSide| [0, 1].map(|direction| self.0.get(&(side.index, direction)));
+        let all = run.sides.iter().flat_map(of_side);
         let all: Vec<Option<&Histogram<u64>>> = all.collect();
         let row = |left: f64| {
             let cells = all.iter().map(|found| {
@@ -139,7 +135,7 @@ fn milliseconds(histogram: &Histogram<u64>, left: f64) -> f64 {
     histogram.value_at_quantile(1.0 - 1.0 / left) as f64 / MILLISECOND_NS
 }
 
-fn curve(histogram: &Histogram<u64>, which: Which, direction: &str) -> Series {
+fn curve(histogram: &Histogram<u64>, side: &RunSide, direction: &str) -> Series {
     let mut points = Vec::new();
     for step in 0..=STEPS_PER_DECADE * DECADES_MOST {
         let left = 10f64.powf(f64::from(step) / f64::from(STEPS_PER_DECADE));
@@ -150,12 +146,7 @@ fn curve(histogram: &Histogram<u64>, which: Which, direction: &str) -> Series {
         let point = Point::new(left, value);
         // What a pointer can read: the nines and the end.
         points.push(if last || step % STEPS_PER_DECADE == 0 {
-            point.hover(format!(
-                "{} {direction}\n{} %: {} ms",
-                which.name(),
-                percent(left),
-                significant(value)
-            ))
+            point.hover(format!("{} {direction}\n{} %: {} ms", side.name, percent(left), significant(value)))
         } else {
             point
         });
@@ -164,6 +155,6 @@ fn curve(histogram: &Histogram<u64>, which: Which, direction: &str) -> Series {
         }
     }
     let dash = if direction == DIRECTIONS[0] { Dash::Solid } else { Dash::Dotted };
-    let look = Look { dash, shape: Shape::Circle, ..look_of(which) };
-    Series { name: format!("{} {direction}", which.name()), look, form: Form::Line, points }
+    let look = Look { dash, shape: Shape::Circle, ..look_of(side) };
+    Series { name: format!("{} {direction}", side.name), look, form: Form::Line, points }
 }

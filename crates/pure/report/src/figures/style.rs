@@ -3,7 +3,7 @@
 use virtbench_chart::{Axis, Dash, Look, Rule, Shape, look};
 use virtbench_model::Span;
 
-use crate::run::Which;
+use crate::run::RunSide;
 
 /// Colours of the style sheet by what they stand for.
 pub(super) const BETTER: u8 = 2;
@@ -12,10 +12,10 @@ pub(super) const INK: u8 = 6;
 pub(super) const GREY: u8 = 7;
 
 /// How a side is drawn everywhere.
-pub(super) fn look_of(which: Which) -> Look {
-    match which {
-        Which::Native => look(0),
-        Which::Vm => look(1).shaped(Shape::Square),
+pub(super) fn look_of(side: &RunSide) -> Look {
+    match side.index {
+        1 => look(1).shaped(Shape::Square),
+        index => look(index),
     }
 }
 

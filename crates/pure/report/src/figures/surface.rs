@@ -1,15 +1,14 @@
-//! Throughput over reads and seeks ([ESX Disk 2003], Figures 2 to 7): native, VM and their ratio, a row of maps for each block size.
+//! Throughput over reads and seeks ([ESX Disk 2003], Figures 2 to 7): native, VMs and their ratios, a row of maps for each block size.
 
 use std::collections::BTreeSet;
 
 use virtbench_chart::{Cell, Colours, HeatMap};
-use virtbench_model::ComparedPoint;
 use virtbench_units::format_bytes;
 
-use super::profile::{Varying, profile};
+use super::profile::{Varying, places, profile};
 use super::{Drawing, Figure, Picture, Values, Variant};
 use crate::format::{MEGABYTE, ratio, ratio_span, significant};
-use crate::run::{Run, Which};
+use crate::run::{Run, RunPoint, RunSide};
 
 /// Ratios up to this and down to one over it are not drawn in the strongest colours.
 const RATIO_LEAST: f64 = 1.25;
@@ -17,30 +16,30 @@ const RATIO_LEAST: f64 = 1.25;
 /// The figures of all block sizes, those of one size side by side on one scale. A grid with a single
 /// value on an axis spans no surface; its points are drawn along what does vary.
 pub(crate) fn surfaces(run: &Run<'_>) -> Vec<Figure> {
-    let points: Vec<&ComparedPoint> = run
-        .comparison
-        .points
-        .iter()
-        .filter(|point| Which::BOTH.into_iter().any(|which| which.side(point).throughput.is_some()))
-        .collect();
+    let points: Vec<&RunPoint> =
+        run.points.iter().filter(|point| point.has(|side| side.throughput)).collect();
     let blocks: BTreeSet<u64> = points.iter().map(|point| point.key.block_bytes).collect();
-    let ratios = points.iter().filter_map(|point| ratio_of(point)).map(|value| value.max(1.0 / value));
+    let of_point = |point: &&RunPoint| -> Vec<f64> {
+        run.sides.iter().filter_map(|side| ratio_of(point, side)).collect()
+    };
+    let ratios = points.iter().flat_map(of_point).map(|value| value.max(1.0 / value));
     let ratio_most = ratios.fold(RATIO_LEAST, f64::max);
-    let grids = blocks.into_iter().map(|block| Grid::new(block, &points, ratio_most));
+    let grids = blocks.into_iter().map(|block| Grid::new(run, block, &points, ratio_most));
     let grids: Vec<Grid<'_>> = grids.collect();
     if !grids.is_empty() && grids.iter().all(|grid| grid.reads.len() < 2 && grid.randoms.len() < 2) {
-        return vec![profile("throughput-by-block", &points, Varying::Block)];
+        return vec![profile("throughput-by-block", run, &points, Varying::Block)];
     }
     grids.iter().map(Grid::figure).collect()
 }
 
 /// The points of one block size.
 struct Grid<'a> {
+    run: &'a Run<'a>,
     block_bytes: u64,
     reads: Vec<u8>,
     /// From the greatest share of random seeks to the least, as rows stand.
     randoms: Vec<u8>,
-    points: Vec<&'a ComparedPoint>,
+    points: Vec<&'a RunPoint>,
     /// Highest throughput of either side, in MB/s: the end of the scale.
     most: f64,
     /// The ratio at the end of its scale, that of all block sizes.
@@ -48,10 +47,10 @@ struct Grid<'a> {
 }
 
 impl<'a> Grid<'a> {
-    fn new(block_bytes: u64, points: &[&'a ComparedPoint], ratio_most: f64) -> Self {
+    fn new(run: &'a Run<'a>, block_bytes: u64, points: &[&'a RunPoint], ratio_most: f64) -> Self {
         let points: Vec<_> =
             points.iter().filter(|point| point.key.block_bytes == block_bytes).copied().collect();
-        let distinct = |value: fn(&ComparedPoint) -> u8| -> Vec<u8> {
+        let distinct = |value: fn(&RunPoint) -> u8| -> Vec<u8> {
             points.iter().map(|point| value(point)).collect::<BTreeSet<u8>>().into_iter().collect()
         };
         let reads = distinct(|point| point.key.read_percent);
@@ -59,86 +58,95 @@ impl<'a> Grid<'a> {
         randoms.reverse();
         let most = points
             .iter()
-            .flat_map(|point| Which::BOTH.map(|which| megabytes(point, which)))
-            .flatten()
+            .flat_map(|point| run.sides.iter().filter_map(|side| megabytes(point, side)))
             .fold(f64::MIN_POSITIVE, f64::max);
-        Self { block_bytes, reads, randoms, points, most, ratio_most }
+        Self { run, block_bytes, reads, randoms, points, most, ratio_most }
     }
 
     fn figure(&self) -> Figure {
         let id = format!("throughput-{}", self.block_bytes);
         if self.reads.len() < 2 {
-            return profile(&id, &self.points, Varying::Random);
+            return profile(&id, self.run, &self.points, Varying::Random);
         }
         if self.randoms.len() < 2 {
-            return profile(&id, &self.points, Varying::Read);
+            return profile(&id, self.run, &self.points, Varying::Read);
         }
         let size = format_bytes(self.block_bytes);
-        let sides = Which::BOTH.into_iter().filter_map(|which| self.throughput(&id, which));
+        let sides = self.run.sides.iter().filter_map(|side| self.throughput(&id, side));
+        let ratios = self.run.guests.iter().filter_map(|guest| self.ratios(&id, &guest.side));
+        let divided = if self.run.only_guest().is_some() {
+            "the VM's divided by the native one"
+        } else {
+            "each VM's divided by the native one"
+        };
         Figure {
             title: format!("Throughput, {size} blocks"),
             caption: format!(
                 "Throughput in MB/s of {size} operations over the share of reads and the share of random \
-                 seeks, native and in the VM on the same scale, and the VM's divided by the native one. Higher is faster."
+                 seeks, {} on the same scale, and {divided}. Higher is faster.",
+                places(self.run)
             ),
-            drawings: sides.chain(self.ratios(&id)).collect(),
+            drawings: sides.chain(ratios).collect(),
             values: Values::Under("Every point"),
         }
     }
 
     /// The map of a side, if anything was measured there.
-    fn throughput(&self, id: &str, which: Which) -> Option<Drawing> {
-        let values: Vec<f64> = self.points.iter().filter_map(|point| megabytes(point, which)).collect();
+    fn throughput(&self, id: &str, side: &RunSide) -> Option<Drawing> {
+        let values: Vec<f64> = self.points.iter().filter_map(|point| megabytes(point, side)).collect();
         let least = values.iter().copied().reduce(f64::min)?;
         let most = values.iter().copied().fold(0.0, f64::max);
-        let cell = |point: &ComparedPoint| {
-            let value = megabytes(point, which);
+        let cell = |point: &RunPoint| {
+            let value = megabytes(point, side);
             let text = value.map_or_else(|| "not measured".into(), |mb| format!("{} MB/s", significant(mb)));
             Cell {
                 value,
                 text: value.map_or_else(|| "–".into(), significant),
-                hover: format!("{}\n{}: {text}", point.key, which.name()),
+                hover: format!("{}\n{}: {text}", point.key, side.name),
             }
         };
         let scale = vec!["0".into(), format!("{} MB/s", significant(self.most))];
         let label = format!(
             "Throughput measured {} with {} blocks: {} to {} MB/s over {} points. The table under Every point holds the values.",
-            which.place(),
+            side.place,
             format_bytes(self.block_bytes),
             significant(least),
             significant(most),
             values.len()
         );
-        let id = format!("{id}-{}", which.name().to_lowercase());
-        Some(Drawing::only(&id, label, self.map(which.name(), Colours::Amount(self.most), scale, &cell)))
+        let id = format!("{id}-{}", side.name.to_lowercase());
+        Some(Drawing::only(&id, label, self.map(&side.name, Colours::Amount(self.most), scale, &cell)))
     }
 
-    /// The map of ratios, if any point was measured on both sides.
-    fn ratios(&self, id: &str) -> Option<Drawing> {
-        let values: Vec<f64> = self.points.iter().filter_map(|point| ratio_of(point)).collect();
+    /// The map of a guest's ratios, if any point was measured on both sides.
+    fn ratios(&self, id: &str, side: &RunSide) -> Option<Drawing> {
+        let values: Vec<f64> = self.points.iter().filter_map(|point| ratio_of(point, side)).collect();
         let least = values.iter().copied().reduce(f64::min)?;
         let most = values.iter().copied().fold(0.0, f64::max);
-        let cell = |point: &ComparedPoint| {
-            let value = ratio_of(point);
-            let interval = point.ratio.and_then(|found| found.interval);
+        let cell = |point: &RunPoint| {
+            let value = ratio_of(point, side);
+            let interval = point.ratio(side).and_then(|found| found.interval);
             let interval = interval.map_or_else(String::new, |span| format!("\n95 %: {}", ratio_span(span)));
             let text = value.map_or_else(|| "not measured on both sides".into(), ratio);
             Cell {
                 value,
                 text: value.map_or_else(|| "–".into(), ratio),
-                hover: format!("{}\nVM / native: {text}{interval}", point.key),
+                hover: format!("{}\n{}: {text}{interval}", point.key, side.over_native()),
             }
         };
         let scale = vec![ratio(1.0 / self.ratio_most), "1".into(), ratio(self.ratio_most)];
         let label = format!(
-            "VM throughput divided by native with {} blocks: {} to {} over {} points. The table under Every point holds the values.",
+            "{} throughput divided by native with {} blocks: {} to {} over {} points. The table under Every point holds the values.",
+            side.name,
             format_bytes(self.block_bytes),
             ratio(least),
             ratio(most),
             values.len()
         );
-        let variant = self.map("VM / native", Colours::Ratio(self.ratio_most), scale, &cell);
-        Some(Drawing::only(&format!("{id}-ratio"), label, variant))
+        let variant = self.map(&side.over_native(), Colours::Ratio(self.ratio_most), scale, &cell);
+        let only = self.run.only_guest().is_some();
+        let own = if only { String::new() } else { format!("-{}", side.name.to_lowercase()) };
+        Some(Drawing::only(&format!("{id}-ratio{own}"), label, variant))
     }
 
     /// A row for each share of random seeks, a column for each share of reads.
@@ -147,12 +155,11 @@ impl<'a> Grid<'a> {
         name: &str,
         colours: Colours,
         scale: Vec<String>,
-        cell: &dyn Fn(&ComparedPoint) -> Cell,
+        cell: &dyn Fn(&RunPoint) -> Cell,
     ) -> Variant {
         let at = |read: u8, random: u8| {
-            let is_here = |point: &&&ComparedPoint| {
-                (point.key.read_percent, point.key.random_percent) == (read, random)
-            };
+            let is_here =
+                |point: &&&RunPoint| (point.key.read_percent, point.key.random_percent) == (read, random);
             self.points.iter().find(is_here).map(|point| cell(point)).unwrap_or_default()
         };
         let cells =
@@ -172,10 +179,10 @@ impl<'a> Grid<'a> {
 }
 
 /// Mean throughput of a side, in MB/s.
-fn megabytes(point: &ComparedPoint, which: Which) -> Option<f64> {
-    which.side(point).throughput.map(|estimate| estimate.mean / MEGABYTE).filter(|value| value.is_finite())
+fn megabytes(point: &RunPoint, side: &RunSide) -> Option<f64> {
+    point.side(side)?.throughput.map(|estimate| estimate.mean / MEGABYTE).filter(|value| value.is_finite())
 }
 
-fn ratio_of(point: &ComparedPoint) -> Option<f64> {
-    point.ratio.map(|found| found.value).filter(|value| value.is_finite() && *value > 0.0)
+fn ratio_of(point: &RunPoint, side: &RunSide) -> Option<f64> {
+    point.ratio(side).map(|found| found.value).filter(|value| value.is_finite() && *value > 0.0)
 }

@@ -8,7 +8,7 @@ use virtbench_model::Ratio;
 use super::{document, opening, section, unbroken};
 use crate::figures::{self, Figure};
 use crate::format::{ratio, ratio_span};
-use crate::run::Run;
+use crate::run::{Run, RunGuest};
 use crate::{provenance, tables, takeaway};
 
 /// The report's HTML.
@@ -40,19 +40,21 @@ pub(crate) fn page(run: &Run<'_>, histograms: &BTreeMap<String, String>) -> Stri
 fn title(run: &Run<'_>) -> String {
     let adapter =
         run.provenance.guest.as_ref().map_or_else(String::new, |guest| format!(" on {}", guest.adapter));
-    format!("Storage natively and in a VM{adapter}")
+    match run.only_guest() {
+        Some(_) => format!("Storage natively and in a VM{adapter}"),
+        None => format!("Storage natively and in VMs{adapter} under {}", run.guests_in_words()),
+    }
 }
 
 /// The handful of numbers to remember.
 fn key_figures(run: &Run<'_>) -> Markup {
-    let Some(summary) = &run.comparison.summary else { return html! {} };
-    let mut figures = vec![
-        ("mean ratio", ratio(summary.mean.value), over_points(summary.mean)),
-        ("lowest", ratio(summary.min.ratio.value), Some(summary.min.key.to_string())),
-        ("highest", ratio(summary.max.ratio.value), Some(summary.max.key.to_string())),
-    ];
-    if let Some(cost) = run.comparison.cpu_per_io {
-        figures.push(("host CPU per I/O", format!("× {}", ratio(cost.value)), over_points(cost)));
+    let of_guest = |guest: &RunGuest| match run.only_guest() {
+        Some(_) => figures_of_one(guest),
+        None => figures_of_several(guest),
+    };
+    let figures: Vec<KeyFigure> = run.guests.iter().flat_map(of_guest).collect();
+    if figures.is_empty() {
+        return html! {};
     }
     html! {
         dl.key {
@@ -61,6 +63,33 @@ fn key_figures(run: &Run<'_>) -> Markup {
             }
         }
     }
+}
+
+/// Its name, its value, and what stands below it.
+type KeyFigure = (String, String, Option<String>);
+
+fn figures_of_one(RunGuest { comparison, .. }: &RunGuest) -> Vec<KeyFigure> {
+    let Some(summary) = &comparison.summary else { return Vec::new() };
+    let mut figures = vec![
+        ("mean ratio".into(), ratio(summary.mean.value), over_points(summary.mean)),
+        ("lowest".into(), ratio(summary.min.ratio.value), Some(summary.min.key.to_string())),
+        ("highest".into(), ratio(summary.max.ratio.value), Some(summary.max.key.to_string())),
+    ];
+    if let Some(cost) = comparison.cpu_per_io {
+        figures.push(("host CPU per I/O".into(), format!("× {}", ratio(cost.value)), over_points(cost)));
+    }
+    figures
+}
+
+fn figures_of_several(RunGuest { side, comparison }: &RunGuest) -> Vec<KeyFigure> {
+    let Some(summary) = &comparison.summary else { return Vec::new() };
+    let mut figures =
+        vec![(format!("mean ratio, {}", side.name), ratio(summary.mean.value), over_points(summary.mean))];
+    if let Some(cost) = comparison.cpu_per_io {
+        let name = format!("host CPU per I/O, {}", side.name);
+        figures.push((name, format!("× {}", ratio(cost.value)), over_points(cost)));
+    }
+    figures
 }
 
 /// The interval of a mean over points, or why there is none.

@@ -5,7 +5,7 @@ use virtbench_record::{GuestFacts, HostFacts, IN_MEMORY, Measured, Provenance, T
 
 use super::completeness;
 use crate::environments::Environments;
-use crate::format::count;
+use crate::format::{count, significant};
 
 /// Every caution that applies, the one that weighs most first.
 pub(super) fn all(environments: &Environments<'_>) -> Vec<String> {
@@ -35,20 +35,37 @@ pub(crate) fn is_emulated(provenance: &Provenance) -> bool {
 pub(crate) fn emulation(provenance: &Provenance) -> Option<String> {
     const EMULATED: &str = "TCG emulates the guest's processor in software: figures of the VM describe emulation, not the overhead of \
                             virtualization.";
-    const DIRECT: &str = "User Mode Linux runs the guest's user code on the processor itself; each of its system calls, page faults and \
-                          interrupts passes another process: figures of the VM describe that price.";
-    let is_direct =
-        provenance.guest.iter().chain(&provenance.other_guests).any(|guest| guest.accelerator.name == "uml");
-    match (is_emulated(provenance), is_direct) {
-        (true, true) => return Some(format!("{EMULATED} {DIRECT}")),
-        (true, false) => return Some(EMULATED.into()),
-        (false, true) => return Some(DIRECT.into()),
-        (false, false) => {}
+    let direct = uml(provenance);
+    match (is_emulated(provenance), direct) {
+        (true, Some(direct)) => return Some(format!("{EMULATED} {direct}")),
+        (true, None) => return Some(EMULATED.into()),
+        (false, Some(direct)) => return Some(direct),
+        (false, None) => {}
     }
     let here = provenance.guest.iter().map(|guest| (guest, &provenance.host));
     let elsewhere =
         provenance.machines.iter().filter_map(|machine| Some((machine.guest.as_ref()?, &machine.facts)));
     here.chain(elsewhere).find_map(|(guest, host)| unusual_kvm(guest, host))
+}
+
+/// What guests of User Mode Linux are, with what crossing into their kernel costs; nothing where there is none.
+fn uml(provenance: &Provenance) -> Option<String> {
+    let mut guests = provenance.guest.iter().chain(&provenance.other_guests);
+    let guest = guests.find(|guest| guest.accelerator.name == "uml")?;
+    let cost = guest.crossing.zip(provenance.crossing).map_or_else(String::new, |(guest, host)| {
+        let us = |ns: u64| significant(ns as f64 / 1e3);
+        format!(
+            ": a system call takes {} us (natively {}), the first write to a page {} us (natively {})",
+            us(guest.system_call_ns),
+            us(host.system_call_ns),
+            us(guest.page_fault_ns),
+            us(host.page_fault_ns)
+        )
+    });
+    Some(format!(
+        "User Mode Linux runs the guest's user code on the processor itself; each of its system calls, page faults and interrupts \
+         passes another process{cost}. Figures of the VM describe that price."
+    ))
 }
 
 /// What a KVM is that has no processor of its own to execute guests: one below another hypervisor, or without VMX and SVM.

@@ -48,7 +48,8 @@ pub fn execute(args: &ApplicationStudyArgs) -> Outcome {
         let mut roots: Vec<_> = roots.collect();
         roots.dedup();
         let remark = &mut |what: &str| run.observer.event(virtbench_study::Event::Remark(what));
-        let find = || args.place.qemu.appliance_guests(false, remark);
+        let vcpus = plan.sides.iter().map(|side| side.vcpus).max().unwrap_or(1);
+        let find = || args.place.qemu.appliance_guests_of_study((vcpus, false), remark);
         let has_vms = plan.sides.iter().any(|side| side.vm);
         let guests = has_vms.then(find).transpose().map_err(StudyError::from)?;
         let folder: &Path = args.place.folder(run.out);

@@ -117,7 +117,8 @@ fn started(args: &DesktopsStudyArgs, day: &Day, run: &mut Run<'_>) -> Result<Des
     let desktop = DesktopAppliance::find(args.recipe.as_deref().unwrap_or(&day.recipe), place, progress)?;
     let guests = if is_vm {
         let remark = &mut |what: &str| run.observer.event(virtbench_study::Event::Remark(what));
-        Some(Box::new(args.qemu.appliance_guests(desktop.has_screen(), remark).map_err(StudyError::from)?))
+        let needs = (args.vcpus, desktop.has_screen());
+        Some(Box::new(args.qemu.appliance_guests_of_study(needs, remark).map_err(StudyError::from)?))
     } else {
         None
     };

@@ -18,8 +18,10 @@ pub fn execute(args: &OltpStudyArgs) -> Outcome {
         let progress = &mut Progress { stop: run.stop, observer: &mut *run.observer };
         let database = DatabaseAppliance::find(args.database.kind(), progress)?;
         let plan = plan(args, database.root_digest(), database.least_memory());
+        let vcpus = plan.sides.iter().map(|side| side.vcpus).max().unwrap_or(1);
         let remark = &mut |what: &str| run.observer.event(virtbench_study::Event::Remark(what));
-        let guests = args.place.qemu.appliance_guests(false, remark).map_err(StudyError::from)?;
+        let guests =
+            args.place.qemu.appliance_guests_of_study((vcpus, false), remark).map_err(StudyError::from)?;
         let (folder, name) = (args.place.folder(run.out), run.name());
         let mut sides = ApplianceSides::new(&database, &plan, Some(guests), folder, &name)?;
         OltpStudy { plan: plan.clone(), root: Some(database.root()) }.run(&mut sides, run)

@@ -209,7 +209,8 @@ impl Wanted {
             }
         }
         let remark = &mut |what: &str| run.observer.event(virtbench_study::Event::Remark(what));
-        let find = || args.qemu.appliance_guests(false, remark);
+        let vcpus = plan.members.iter().map(|member| member.vcpus).max().unwrap_or(1);
+        let find = || args.qemu.appliance_guests_of_study((vcpus, false), remark);
         let boots_here = plan.vm && plan.host.is_none();
         let guests = boots_here.then(find).transpose().map_err(StudyError::from)?;
         let program = std::env::current_exe().map_err(|error| StudyError::Environment(error.into()))?;

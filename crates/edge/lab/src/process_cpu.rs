@@ -2,9 +2,10 @@
 
 use procfs::process::Process;
 use virtbench_agent::now_ns;
+use virtbench_host::with_descendants;
 use virtbench_record::{ProcessRole, ProcessUse};
 
-/// A process whose CPU use is to be told apart.
+/// A process whose CPU use is to be told apart, with the processes that descend from it; virtbench's own are told apart themselves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Observed {
     /// Its id.
@@ -30,11 +31,27 @@ struct Account {
     system_ticks: u64,
 }
 
+impl Account {
+    /// Both together, under the name of the first.
+    fn with(self, other: Self) -> Self {
+        Self {
+            name: self.name,
+            threads: self.threads.saturating_add(other.threads),
+            user_ticks: self.user_ticks + other.user_ticks,
+            system_ticks: self.system_ticks + other.system_ticks,
+        }
+    }
+}
+
 impl ProcessSample {
     /// Reads `/proc/PID/stat` of each: threads, those that have ended included, and children that
     /// were waited for. Accounts are kept in ticks of 10 ms; one that cannot be read is left out.
     pub(crate) fn take(observed: &[Observed]) -> Self {
-        let accounts = observed.iter().map(|observed| account(observed.process_id)).collect();
+        let of_one = |one: &Observed| match one.role {
+            ProcessRole::Virtbench => account(one.process_id),
+            _ => with_descendants(one.process_id).into_iter().filter_map(account).reduce(Account::with),
+        };
+        let accounts = observed.iter().map(of_one).collect();
         Self { at_ns: now_ns(), accounts }
     }
 
@@ -101,6 +118,33 @@ mod tests {
             std::hint::black_box((0..10_000u64).sum::<u64>());
         }
         assert!(first.until(&ProcessSample::take(&own()), &own())[0].cpu_percent() > 0.0);
+    }
+
+    #[test]
+    fn what_children_do_is_their_ancestor_s() {
+        let mut busy = std::process::Command::new("sh")
+            .args(["-c", "sh -c 'while :; do :; done' & wait"])
+            .spawn()
+            .unwrap();
+        let observed =
+            [Observed { process_id: busy.id(), environment: None, role: ProcessRole::MeasuredGuest }];
+        let first = ProcessSample::take(&observed);
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        let used = loop {
+            let used = first.until(&ProcessSample::take(&observed), &observed);
+            let is_seen = used.first().is_some_and(|one| one.cpu_percent() > 0.0 && one.threads == 2);
+            if is_seen || std::time::Instant::now() > until {
+                break used;
+            }
+        };
+        let children = with_descendants(busy.id());
+        let _ = busy.kill();
+        let _ = busy.wait();
+        for child in children {
+            let id = i32::try_from(child).ok().and_then(rustix::process::Pid::from_raw);
+            let _ = id.map(|id| rustix::process::kill_process(id, rustix::process::Signal::KILL));
+        }
+        assert!(used[0].cpu_percent() > 0.0 && used[0].name == "sh", "{used:?}");
     }
 
     #[test]

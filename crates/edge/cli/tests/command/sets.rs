@@ -94,7 +94,19 @@ fn a_vm_killed_in_the_middle_leaves_the_other_its_results_and_marks_the_run() {
     let workload = "memory:kernel=50ms,time=12s,array=1MiB,stores=regular";
     let child = start(
         &out,
-        &["neighbours", "--workload", workload, "--vms", "2", "--vcpus", "1", "--repetitions", "1"],
+        &[
+            "neighbours",
+            "--accelerator",
+            "tcg",
+            "--workload",
+            workload,
+            "--vms",
+            "2",
+            "--vcpus",
+            "1",
+            "--repetitions",
+            "1",
+        ],
     );
     let guests = wait_for("both guests", || Some(guests_of(&child)).filter(|guests| guests.len() == 2));
     // The run knows its guest once both have greeted; then the workload runs for long enough.

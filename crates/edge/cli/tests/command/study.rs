@@ -117,6 +117,39 @@ fn native_and_vm_are_measured_and_one_page_shows_the_difference() {
 }
 
 #[test]
+fn where_no_accelerator_is_named_each_platform_that_says_something_is_beside_native() {
+    let folder = folder();
+    let out = folder.path().join("run");
+    let words = small_study(folder.path(), &out, "200ms", 1).join(" ").replace("--accelerator tcg ", "");
+    let words: Vec<&str> = words.split(' ').chain(["--json"]).collect();
+    let done = run(&words);
+    assert_eq!(done.code(), 0, "{done:?}");
+    let (json, provenance) = (done.json(), run_json(&out));
+    let guests: Vec<&str> = json["guests"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|guest| guest["environment"].as_str().unwrap())
+        .collect();
+    let page = fs::read_to_string(out.join("report.html")).unwrap();
+    if provenance["guest"]["accelerator"]["name"] == "kvm" {
+        assert_eq!(guests, ["vm"]);
+    } else {
+        assert_eq!(guests, ["uml", "tcg"], "{}", done.stderr);
+        assert!(page.contains("UML / native") && page.contains("TCG / native"));
+        assert!(page.contains("a system call takes"), "what a crossing costs is not said");
+        assert_eq!(records(&out).len(), 6);
+    }
+    for guest in [&provenance["guest"], &provenance] {
+        assert!(guest["crossing"]["system_call_ns"].as_u64().unwrap() > 0, "{guest}");
+    }
+    // What has begun is resumed with the platforms that it had.
+    let resumed: Vec<&str> = words.iter().copied().chain(["--resume"]).collect();
+    assert_eq!(run(&resumed).code(), 0);
+    assert_clean(&out);
+}
+
+#[test]
 fn kill_9_leaves_no_guest_and_resume_measures_only_what_is_missing() {
     let folder = folder();
     let out = folder.path().join("run");

@@ -106,7 +106,7 @@ impl Machine for UmlMachine {
     }
 
     fn processes(&self) -> Vec<u32> {
-        self.guest.process_ids()
+        vec![self.guest.process_id()]
     }
 
     fn servers(&self) -> Vec<u32> {

@@ -135,6 +135,12 @@ impl UmlGuest {
         self.boot
     }
 
+    /// The process of its kernel, of which all others descend.
+    #[must_use]
+    pub fn process_id(&self) -> u32 {
+        self.process.id()
+    }
+
     /// The processes that make it up: one of this host for each address space of the guest.
     #[must_use]
     pub fn process_ids(&self) -> Vec<u32> {

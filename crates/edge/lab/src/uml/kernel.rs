@@ -19,11 +19,14 @@ use crate::filesystem::Filesystem;
 use crate::initramfs;
 use crate::kernel::GuestKernel;
 use crate::memory_file::MemoryFile;
-use crate::modules::ModuleError;
+use crate::modules::{ModuleError, ModuleIndex};
 use crate::qemu::output;
 
 /// Where the distribution's package has its kernel, under the folder that it was unpacked to.
 const PACKAGED: &str = "usr/bin/linux.uml";
+
+/// The module with the checksum of file systems, in earlier kernels.
+const CHECKSUM: &str = "crc32c_generic";
 
 /// How long a kernel may take to say what it is.
 const ANSWER_LIMIT: Duration = Duration::from_secs(20);
@@ -87,6 +90,11 @@ impl UmlKernel {
             Some(program) => Self::examine(program),
             None => Err(UmlError::NotFound { tried: places }),
         }
+    }
+
+    /// Whether it has a module of this name, built in or as a file.
+    fn has_module(&self, name: &str) -> bool {
+        ModuleIndex::read(&self.modules).and_then(|index| index.load_order(&[name])).is_ok()
     }
 
     fn examine(program: &Path) -> Result<Self, UmlError> {
@@ -169,7 +177,9 @@ impl UmlImage {
         filesystems: &[Filesystem],
         carried: &[CarriedFile],
     ) -> Result<Self, UmlError> {
-        let filesystems = filesystems.iter().flat_map(|filesystem| filesystem.modules());
+        // Later kernels have the checksum that ext4 and xfs ask for built in, under another name.
+        let is_there = |module: &&&str| **module != CHECKSUM || kernel.has_module(CHECKSUM);
+        let filesystems = filesystems.iter().flat_map(|filesystem| filesystem.modules()).filter(is_there);
         let modules: Vec<&str> = disk.modules().iter().chain(filesystems).copied().collect();
         Self::with(kernel, &modules, carried)
     }

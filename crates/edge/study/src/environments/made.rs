@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use virtbench_lab::{
-    BOOT_LIMIT, Environment, GuestImage, LabError, Libvirt, LibvirtGuest, Native, Ssh, Uml, UmlConfig,
-    UmlDisk, UmlImage, UmlKernel, find_kernel, require_descriptors, usable_processors,
+    BOOT_LIMIT, Environment, Filesystem, GuestImage, LabError, Libvirt, LibvirtGuest, Native, Ssh, Uml,
+    UmlConfig, UmlDisk, UmlImage, UmlKernel, find_kernel, require_descriptors, usable_processors,
 };
 
 use super::uri::{EnvironmentUri, LibvirtUri, NamedEnvironment, QemuUri, UmlUri};
@@ -79,14 +79,7 @@ impl<'e> FoundEnvironments<'e> {
         });
         let far_guests = far.collect::<Result<_, _>>()?;
         let uml = named.iter().filter_map(|environment| match &environment.uri {
-            EnvironmentUri::Uml(_) if filesystem.is_some() => {
-                let why = format!(
-                    "{}: a guest of User Mode Linux has a disk without a file system: leave out workloads on files",
-                    environment.name
-                );
-                Some(Err(StudyError::input(why)))
-            }
-            EnvironmentUri::Uml(uml) => Some(uml_guest(uml, others)),
+            EnvironmentUri::Uml(uml) => Some(uml_guest(uml, filesystem, others)),
             _ => None,
         });
         Ok(Self { named, contents, guests, far_guests, uml_guests: uml.collect::<Result<_, _>>()? })
@@ -216,9 +209,14 @@ fn far_guest(libvirt: &LibvirtUri, others: &GuestOptions) -> Result<LibvirtGuest
 }
 
 /// What a guest of User Mode Linux needs of this host. It is held to the last processor that may be used, where it names none.
-fn uml_guest(uml: &UmlUri, others: &GuestOptions) -> Result<(UmlImage, UmlConfig), StudyError> {
+fn uml_guest(
+    uml: &UmlUri,
+    filesystem: Option<Filesystem>,
+    others: &GuestOptions,
+) -> Result<(UmlImage, UmlConfig), StudyError> {
     let kernel = UmlKernel::find().map_err(LabError::from)?;
-    let image = UmlImage::new(&kernel, uml.disk.modules()).map_err(LabError::from)?;
+    let image = UmlImage::carrying(&kernel, uml.disk, filesystem.as_slice(), &[]);
+    let image = image.map_err(LabError::from)?;
     let processors = usable_processors().unwrap_or_default();
     let processor = match uml.processor {
         Some(named) if !processors.contains(&named) => {

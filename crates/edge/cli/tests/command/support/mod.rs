@@ -184,11 +184,12 @@ pub fn is_alive(pid: u32) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
 }
 
-/// Arguments of a small study into `out`.
+/// Arguments of a small study into `out`, whose VM is emulated.
 pub fn small_study(folder: &Path, out: &Path, time: &str, repetitions: u32) -> Vec<String> {
     let grid = folder.join("grid.toml");
     std::fs::write(&grid, "blocks = ['4k']\nreads = [0, 100]\nrandoms = [100]\n").unwrap();
-    let words = ["study", "native-vs-vm", "--size", "32MiB", "--ramp", "50ms", "--time", time, "--grid"];
+    let words = "study native-vs-vm --accelerator tcg --size 32MiB --ramp 50ms --time".split(' ');
+    let words: Vec<&str> = words.chain([time, "--grid"]).collect();
     let mut arguments: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
     arguments.extend([grid, PathBuf::from("--out"), out.to_owned()].map(|path| path.display().to_string()));
     arguments.extend(["--repetitions".to_owned(), repetitions.to_string()]);

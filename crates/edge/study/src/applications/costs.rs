@@ -5,7 +5,7 @@ use virtbench_record::{COSTS_FORMAT, Cost, CostPart, Costs, LeftOut, WorkloadOut
 use virtbench_workload::{CpuKernel, SystemKernel, SystemPart, WorkloadSpec, parse_workload};
 
 use super::error::ApplicationsError;
-use super::machine::WorkloadMachine;
+use super::machine::{WorkloadMachine, find_guests};
 use super::middle::middle;
 use super::native_folder::NativeSide;
 use super::options::{Progress, VmOptions};
@@ -46,6 +46,8 @@ pub fn measure_costs(
     progress: &mut Progress<'_>,
 ) -> Result<Costs, ApplicationsError> {
     let vcpus = options.guest.vcpus;
+    // What the VM lacks is said before the native side is measured.
+    find_guests(options, &[], progress)?;
     progress.doing("pieces of work natively");
     let place = native.place()?;
     let mut machine = WorkloadMachine::native(place.folder().to_owned())?;

@@ -6,6 +6,7 @@
 
 mod backend_channel;
 mod blk;
+mod call;
 mod chain;
 mod inflight;
 mod memory;

@@ -9,9 +9,10 @@ use vhost::vhost_user::message::{
 
 use super::backend_channel::BackendChannel;
 use super::blk::Device;
+use super::call::{Call, eventfd};
 use super::inflight::Inflight;
 use super::memory::{ClientMemory, MOST_REGIONS, RegionAddresses};
-use super::vring::{Addresses, Vring, eventfd};
+use super::vring::{Addresses, Vring};
 use super::wire::{self, Inbox, Message, WireError};
 use crate::ring::WatchId;
 
@@ -188,11 +189,11 @@ impl Session {
                 self.ring(message.u32(0)?)?.set_addresses(addresses, &memory)?;
             }
             FrontendReq::SET_VRING_CALL => {
-                let (number, fd) = descriptor(message)?;
-                self.ring(number)?.set_call(fd);
+                let (number, call) = descriptor(message, Call::new)?;
+                self.ring(number)?.set_call(call);
             }
             FrontendReq::SET_VRING_ERR => {
-                let (number, fd) = descriptor(message)?;
+                let (number, fd) = descriptor(message, eventfd)?;
                 self.ring(number)?.err = fd;
             }
             FrontendReq::SET_VRING_ENABLE => {
@@ -259,7 +260,7 @@ impl Session {
     }
 
     fn set_kick(&mut self, message: &mut Message) -> Result<After, WireError> {
-        let (number, fd) = descriptor(message)?;
+        let (number, fd) = descriptor(message, eventfd)?;
         let (memory, features) = (self.memory.clone(), self.features);
         let negotiated = features & VhostUserVirtioFeatures::PROTOCOL_FEATURES.bits() != 0;
         let inflight = self.inflight.as_ref();
@@ -320,12 +321,15 @@ fn place(message: &Message, at: usize) -> Result<RegionAddresses, WireError> {
     })
 }
 
-/// A ring's number and the eventfd that came along, if one was to.
-fn descriptor(message: &mut Message) -> Result<(u32, Option<OwnedFd>), WireError> {
+/// A ring's number and the descriptor that came along, if one was to, as `take` has it.
+fn descriptor<T>(
+    message: &mut Message,
+    take: impl FnOnce(OwnedFd) -> Result<T, WireError>,
+) -> Result<(u32, Option<T>), WireError> {
     let word = message.u64(0)?;
     let number = u32::try_from(word & RING_MASK).unwrap_or(0);
     if word & NO_FD != 0 {
         return Ok((number, None));
     }
-    Ok((number, Some(eventfd(message.one_fd()?)?)))
+    Ok((number, Some(take(message.one_fd()?)?)))
 }

@@ -1,11 +1,12 @@
 //! One ring of a client: heads out, used ones in, and who is to be told.
 
 use std::collections::VecDeque;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 use virtio_bindings::virtio_ring::{VIRTIO_RING_F_EVENT_IDX, VIRTIO_RING_F_INDIRECT_DESC};
 
 use super::blk::bit;
+use super::call::{Call, add_one};
 use super::chain::{Table, Violation};
 use super::inflight::Inflight;
 use super::memory::ClientMemory;
@@ -40,7 +41,7 @@ pub struct Vring {
     /// Tells us that there is something to do; the client gives it when it may be used.
     pub kick: Option<(OwnedFd, Option<WatchId>)>,
     /// Tells the client that something is done.
-    call: Option<OwnedFd>,
+    call: Option<Call>,
     /// Tells the client that the ring is broken.
     pub err: Option<OwnedFd>,
     enabled: bool,
@@ -76,7 +77,7 @@ impl Vring {
     }
 
     /// Whom to tell. The client is told once without need: what was done before it could be told counts too.
-    pub fn set_call(&mut self, call: Option<OwnedFd>) {
+    pub fn set_call(&mut self, call: Option<Call>) {
         self.call = call;
         self.tell_anyway();
     }
@@ -183,7 +184,7 @@ impl Vring {
         self.taken = self.taken.saturating_sub(u32::try_from(lost).unwrap_or(u32::MAX));
         self.broken = true;
         if let Some(err) = &self.err {
-            tell(err);
+            add_one(err);
         }
     }
 
@@ -255,7 +256,7 @@ impl Vring {
         let Some(split) = &mut self.split else { return };
         split.show();
         if let (true, Some(call)) = (split.wants_to_know(), &self.call) {
-            tell(call);
+            call.tell();
         }
     }
 
@@ -288,29 +289,3 @@ const OUTSIDE: WireError = WireError::Malformed("a ring that is not aligned, or 
 pub const fn indirect(features: u64) -> bool {
     features & bit(VIRTIO_RING_F_INDIRECT_DESC) != 0
 }
-
-/// Adds one to an eventfd. One that is full tells all there is to tell.
-fn tell(event: &OwnedFd) {
-    let _ = rustix::io::write(event.as_fd(), &1u64.to_ne_bytes());
-}
-
-/// Takes an eventfd from a client: nothing else may be read and written without fear of waiting.
-///
-/// # Errors
-/// It is something else, or the kernel does not say what it is.
-pub fn eventfd(fd: OwnedFd) -> Result<OwnedFd, WireError> {
-    use std::os::fd::AsRawFd;
-    let link = std::fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd()));
-    match link {
-        Ok(link) if link.as_os_str() == "anon_inode:[eventfd]" => {}
-        Ok(_) => return Err(WireError::Malformed("a descriptor that is no eventfd")),
-        Err(_) => return Err(WireError::Malformed("a descriptor of which /proc does not say what it is")),
-    }
-    let flags = rustix::fs::fcntl_getfl(&fd).map_err(WireError::Socket)?;
-    rustix::fs::fcntl_setfl(&fd, flags | rustix::fs::OFlags::NONBLOCK).map_err(WireError::Socket)?;
-    Ok(fd)
-}
-
-#[cfg(test)]
-#[path = "vring_tests.rs"]
-mod tests;

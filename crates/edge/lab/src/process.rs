@@ -17,6 +17,8 @@ use crate::io_limit::IoLimitError;
 
 /// How long a process that has hung up may take to end.
 const END_LIMIT: Duration = Duration::from_secs(3);
+/// What Linux writes when it gives up.
+pub(crate) const PANIC: &str = "Kernel panic";
 
 /// What went wrong with a machine. Where it may help, the last lines of its console are carried along.
 #[derive(Debug, Error)]
@@ -35,6 +37,12 @@ pub enum MachineError {
     /// Its I/Os cannot be limited.
     #[error(transparent)]
     IoLimit(#[from] IoLimitError),
+    /// This host lacks what it needs.
+    #[error("{why}")]
+    Lacking {
+        /// What, and what mends it.
+        why: String,
+    },
     /// It was not waited for, as everything is to stop.
     #[error("stopped")]
     Stopped,
@@ -59,8 +67,10 @@ pub enum MachineError {
         console: Vec<String>,
     },
     /// The guest's kernel gave up.
-    #[error("the guest's kernel panicked{}", tail(console))]
+    #[error("the guest's kernel panicked{}{}", because(words.as_deref()), tail(console))]
     Panicked {
+        /// The line in which it says why. What follows may be longer than what is kept of the console's lines.
+        words: Option<String>,
         /// The console's last lines.
         console: Vec<String>,
     },
@@ -88,6 +98,16 @@ pub enum MachineError {
         /// Why, for the user.
         message: String,
     },
+}
+
+impl MachineError {
+    /// That of a guest on whose console stands [`PANIC`].
+    pub(crate) fn panicked(console: &Console) -> Self {
+        let line = console.line_with(PANIC).unwrap_or_default();
+        let words = line.split_once(PANIC).map(|(_, why)| why.trim_start_matches(" - not syncing:").trim());
+        let words = words.filter(|words| !words.is_empty()).map(str::to_owned);
+        Self::Panicked { words, console: console.tail() }
+    }
 }
 
 fn because(words: Option<&str>) -> String {
@@ -208,7 +228,7 @@ impl AgentProcess {
         let console = self.console.tail();
         tracing::warn!(process = self.child.id(), %error, end = ?end, "the conversation with {} broke", self.what);
         match end {
-            _ if self.console.contains("Kernel panic") => MachineError::Panicked { console },
+            _ if self.console.contains(PANIC) => MachineError::panicked(&self.console),
             Some(status) => MachineError::Ended { what: self.what, how: describe_end(status), console },
             None => MachineError::Conversation { source: error, console },
         }

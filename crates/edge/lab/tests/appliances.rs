@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::{FileExt, symlink};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -381,33 +381,49 @@ fn memory_and_disks_that_run_out_are_named_natively() {
     images.assert_unused();
 }
 
-/// A guest that panics when it is booted first. Another process writes the script: were it open here for writing while a test
+/// A program that panics when it is started first. Another process writes the script: were it open here for writing while a test
 /// beside this one forks, it could not be executed ("text file busy").
-fn guest_that_panics_once(images: &Images) -> Place {
-    let Place::Guest(mut guest) = guest(DEFAULT_ADAPTER) else { panic!() };
-    let (path, flag) = (images.path("qemu"), images.path("flag"));
+fn panics_once(images: &Images, name: &str, program: &Path) -> (PathBuf, PathBuf) {
+    let (path, flag) = (images.path(name), images.path(&format!("{name}.flag")));
     let once = format!("test -e {0} || {{ touch {0}; echo Kernel panic; exit 1; }}", flag.display());
-    let text = format!("{once}\nexec {} \"$@\"", guest.qemu.path.display());
+    let text = format!("{once}\nexec {} \"$@\"", program.display());
     let write = r#"printf '#!/bin/sh\n%s\n' "$1" > "$2" && chmod +x "$2""#;
     assert!(Command::new("sh").args(["-c", write, "sh", &text]).arg(&path).status().unwrap().success());
-    guest.qemu.path = path;
+    (path, flag)
+}
+
+fn guest_that_panics_once(images: &Images) -> Place {
+    let Place::Guest(mut guest) = guest(DEFAULT_ADAPTER) else { panic!() };
+    guest.qemu.path = panics_once(images, "qemu", &guest.qemu.path).0;
     Place::Guest(guest)
+}
+
+fn uml_that_panics_once(images: &Images) -> Place {
+    let kernel = or_mend(UmlKernel::find());
+    let (program, flag) = panics_once(images, "linux", &kernel.program);
+    // It is asked for its configuration before it boots.
+    fs::write(&flag, "").unwrap();
+    let disk = UmlDiskKind::VirtioBlk;
+    let image = or_mend(UmlImage::for_appliances(&UmlKernel { program, ..kernel }, disk));
+    fs::remove_file(flag).unwrap();
+    Place::Uml(Box::new(UmlPlace { image, disk, boot_limit: SOON }))
 }
 
 #[test]
 fn memory_that_runs_out_in_a_guest_is_named_and_a_boot_that_failed_is_repeated() {
     let images = Images::new();
     let hungry = script(HUNGRY, "ready = { output = \"ready\" }");
-    let place = guest_that_panics_once(&images);
-    let mut appliance = or_mend(RunningAppliance::start(&images.spec(&hungry, place, Network::User)));
-    let notes = appliance.facts().notes.clone();
-    assert!(
-        matches!(notes.as_slice(), [note] if note.contains("booted a second time, because")),
-        "{notes:?}"
-    );
-    let error = crash(&mut appliance).to_string();
-    assert!(error.contains("killed by signal 9: the kernel was out of memory"), "{error}");
-    assert_eq!(or_mend(appliance.state()).oom_kills, 1);
+    for place in [guest_that_panics_once(&images), uml_that_panics_once(&images)] {
+        let mut appliance = or_mend(RunningAppliance::start(&images.spec(&hungry, place, Network::User)));
+        let notes = appliance.facts().notes.clone();
+        assert!(
+            matches!(notes.as_slice(), [note] if note.contains("booted a second time, because")),
+            "{notes:?}"
+        );
+        let error = crash(&mut appliance).to_string();
+        assert!(error.contains("killed by signal 9: the kernel was out of memory"), "{error}");
+        assert_eq!(or_mend(appliance.state()).oom_kills, 1);
+    }
 }
 
 fn is_gone(process: u32) -> bool {

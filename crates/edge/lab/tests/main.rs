@@ -10,4 +10,5 @@ mod guests;
 mod measured;
 mod native;
 mod uml;
+mod uml_faults;
 mod workloads;

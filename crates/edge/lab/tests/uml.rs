@@ -75,7 +75,9 @@ fn a_load_reaches_each_kind_of_disk() {
         let limits = TimeLimits { prepare: Duration::from_secs(30), grace: Duration::from_secs(30) };
         let (_, measured) = measure(&mut *machine, load.clone(), limits, &AtomicBool::new(false)).unwrap();
         let outcome = measured.outcome;
-        assert!(outcome.total.operations > 0 && outcome.errors == 0, "{name}: {outcome:?}");
+        // A disk of the host that is busy may answer the first of them only after the measuring time.
+        let late = outcome.in_flight_at_end.as_ref().map_or(0, |left| left.completed);
+        assert!(outcome.total.operations + late > 0 && outcome.errors == 0, "{name}: {outcome:?}");
         let facts = machine.guest().unwrap();
         assert_eq!((facts.adapter.as_str(), facts.accelerator.name.as_str()), (name, "uml"));
         assert_eq!(
@@ -113,7 +115,10 @@ fn a_killed_kernel_is_noticed_at_once_and_leaves_nothing() {
 fn what_cannot_boot_says_why() {
     let boot = |config: UmlConfig| UmlGuest::boot(&image(&[]), &config).unwrap_err().to_string();
     let large = boot(UmlConfig { memory_bytes: 1 << 50, ..config() });
-    assert!(large.contains("has to lie on tmpfs") && large.contains("MiB left"), "{large}");
+    assert!(
+        large.contains("MiB of memory") && large.contains("have fewer guests, or smaller ones"),
+        "{large}"
+    );
     let small = boot(UmlConfig { memory_bytes: 8 << 20, boot_limit: Duration::from_secs(20), ..config() });
     assert!(small.contains("console"), "{small}");
     let disks = vec![UmlDisk::new(UmlDiskKind::Ubd { synchronous: false }, "/a,b".into())];

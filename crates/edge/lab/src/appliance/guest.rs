@@ -31,6 +31,7 @@ pub(crate) fn boot(
     };
     let (mut settings, mut notes) = (place.settings.clone(), Vec::new());
     let (mut has_uring, mut is_repeated) = (true, false);
+    let failed = |source| ApplianceError::Machine { name: spec.name.clone(), source };
     let guest = loop {
         let config = config(spec, place, &settings, has_uring, &network);
         let error = match Guest::boot(&place.qemu, &place.image, &config) {
@@ -39,20 +40,31 @@ pub(crate) fn boot(
         };
         if let Some(note) = has_uring.then(|| io_without_uring(&error, &mut settings)).flatten() {
             (has_uring, notes) = (false, vec![format!("{}: {note}", spec.name)]);
-        } else if !is_repeated && may_pass(&error) {
-            is_repeated = true;
-            tracing::warn!(%error, "the guest is booted a second time");
-            let first = error.to_string();
-            let first = first.lines().next().unwrap_or_default();
-            notes.push(format!("{}: booted a second time, because {first}", spec.name));
+        } else if is_repeated {
+            return Err(failed(error));
         } else {
-            return Err(ApplianceError::Machine { name: spec.name.clone(), source: error });
+            is_repeated = true;
+            notes.push(note_of_second_boot(&spec.name, error).map_err(failed)?);
         }
     };
     let (address, prefix) = network.address();
     let address = AddressOrder::Fixed { address: address.octets(), prefix };
     let order = mount_order(spec, DeviceNames::of_adapter(place.adapter), address);
     Ok((guest, order, notes))
+}
+
+/// What is to be noted of a guest that is booted a second time.
+///
+/// # Errors
+/// The error itself, where the next boot would hardly go better.
+pub(super) fn note_of_second_boot(name: &str, error: MachineError) -> Result<String, MachineError> {
+    if !may_pass(&error) {
+        return Err(error);
+    }
+    tracing::warn!(%error, "the guest is booted a second time");
+    let first = error.to_string();
+    let first = first.lines().next().unwrap_or_default();
+    Ok(format!("{name}: booted a second time, because {first}"))
 }
 
 /// Whether the next boot may well go better.

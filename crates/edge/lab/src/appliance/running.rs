@@ -84,8 +84,8 @@ impl RunningAppliance {
                 (Machine::Guest(Box::new(guest)), order, notes)
             }
             Place::Uml(place) => {
-                let (guest, order) = uml::boot(&spec, place)?;
-                (Machine::Uml(Box::new(guest)), order, Vec::new())
+                let (guest, order, notes) = uml::boot(&spec, place)?;
+                (Machine::Uml(Box::new(guest)), order, notes)
             }
             Place::Domain(place) => {
                 let failed = |source| ApplianceError::Machine { name: spec.name.clone(), source };

@@ -7,6 +7,7 @@ use virtbench_agent::enclosure::usable_processors;
 use virtbench_agent::protocol::appliance::{AddressOrder, MountOrder};
 
 use super::error::ApplianceError;
+use super::guest::note_of_second_boot;
 use super::mount_order::{DeviceNames, mount_order};
 use super::network::{Network, NetworkNamespace};
 use super::spec::{ApplianceSpec, UmlPlace};
@@ -23,8 +24,11 @@ pub(super) fn own_network() -> Result<Network, ApplianceError> {
     NetworkNamespace::new().map(Network::Namespace)
 }
 
-/// Boots a guest; returns it with what it is to mount.
-pub(super) fn boot(spec: &ApplianceSpec, place: &UmlPlace) -> Result<(UmlGuest, MountOrder), ApplianceError> {
+/// Boots a guest; returns it with what it is to mount, and with what is to be noted. A boot that hangs or panics is repeated once.
+pub(super) fn boot(
+    spec: &ApplianceSpec,
+    place: &UmlPlace,
+) -> Result<(UmlGuest, MountOrder, Vec<String>), ApplianceError> {
     let Network::Namespace(namespace) = &spec.network else {
         return Err(ApplianceError::Spec {
             name: spec.name.clone(),
@@ -44,10 +48,16 @@ pub(super) fn boot(spec: &ApplianceSpec, place: &UmlPlace) -> Result<(UmlGuest, 
         boot_limit: place.boot_limit,
         processor: processor(&spec.processors),
     };
-    let guest = UmlGuest::boot(&place.image, &config).map_err(failed)?;
+    let mut notes = Vec::new();
+    let guest = UmlGuest::boot(&place.image, &config)
+        .or_else(|error| {
+            notes.push(note_of_second_boot(&spec.name, error)?);
+            UmlGuest::boot(&place.image, &config)
+        })
+        .map_err(failed)?;
     let prefix = place.disk.disk_prefix();
     let names = DeviceNames { root: prefix, data: prefix, interface: UML_INTERFACE };
-    Ok((guest, mount_order(spec, names, address)))
+    Ok((guest, mount_order(spec, names, address), notes))
 }
 
 /// The processor of a guest: the first that it is held to, else each of those that this process may use in turn.

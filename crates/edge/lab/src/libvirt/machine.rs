@@ -13,7 +13,7 @@ use super::paused::{PauseWatch, Waits, is_paused_by_others};
 use crate::connection::{Connection, ConnectionError};
 use crate::far_times::FarTimes;
 use crate::machine::Machine;
-use crate::process::MachineError;
+use crate::process::{MachineError, PANIC};
 use crate::remote::Alive;
 
 /// How long a domain that has hung up may take to end.
@@ -154,7 +154,7 @@ impl Running {
         let console = self.console.tail();
         tracing::warn!(%error, ?ended, "the conversation with a domain broke");
         match ended {
-            _ if self.console.contains("Kernel panic") => MachineError::Panicked { console },
+            _ if self.console.contains(PANIC) => MachineError::panicked(&self.console),
             Ok(true) => MachineError::Ended { what: "the domain", how: self.end(), console },
             Ok(false) => MachineError::Conversation { source: error, console },
             Err(error) => self.lost(&error),

@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -11,14 +11,14 @@ use virtbench_agent::{Console, LINE, carry_as_host};
 use virtbench_host::with_descendants;
 
 use super::disk::{UmlDisk, UmlDiskKind};
+use super::disk_servers::{DiskServers, own_socket};
 use super::folder::guest_folder;
 use super::interface::UmlInterface;
 use super::kernel::UmlImage;
-use super::memory::memory_folder;
+use super::memory::GuestMemory;
 use crate::connection::{Connection, ConnectionError};
 use crate::guest::{BOOT_LIMIT, pin};
 use crate::process::{AgentProcess, MachineError};
-use crate::storage_daemon::StorageDaemon;
 
 /// How long a guest may take to power off.
 const POWER_OFF_LIMIT: Duration = Duration::from_secs(10);
@@ -60,7 +60,8 @@ impl UmlConfig {
 #[derive(Debug)]
 pub struct UmlGuest {
     process: AgentProcess,
-    servers: Vec<StorageDaemon>,
+    servers: DiskServers,
+    _memory: GuestMemory,
     connection: Connection,
     greeting: Greeting,
     command_line: Vec<String>,
@@ -75,18 +76,19 @@ impl UmlGuest {
     pub fn boot(image: &UmlImage, config: &UmlConfig) -> Result<Self, MachineError> {
         let program = image.kernel.program.clone();
         let failed = |source| MachineError::Start { program: program.clone(), source };
-        let unfit = |why: String| MachineError::Unreachable { why, console: Vec::new() };
-        let memory = memory_folder(config.memory_bytes + OVERHEAD).map_err(unfit)?;
-        let folder = guest_folder(&memory).map_err(failed)?;
+        let lacking = |why: String| MachineError::Lacking { why };
+        let wanted_bytes = config.memory_bytes.saturating_add(OVERHEAD);
+        let mut memory = GuestMemory::reserve(wanted_bytes).map_err(lacking)?;
+        let folder = guest_folder(memory.folder()).map_err(failed)?;
         let started = Instant::now();
         let (mut connection, plain) = Connection::pair().map_err(failed)?;
         let (line, guest_line) = UnixStream::pair().map_err(failed)?;
         carry_as_host(UnixStream::from(plain), line).map_err(failed)?;
         let guest_line = OwnedFd::from(guest_line);
         let (initramfs, initramfs_path) = image.initramfs.lend().map_err(failed)?;
-        let servers = start_servers(&config.disks, folder.path())?;
+        let mut servers = DiskServers::start(&config.disks, folder.path())?;
         let mut arguments =
-            arguments(config, folder.path(), &initramfs_path, guest_line.as_raw_fd()).map_err(unfit)?;
+            arguments(config, folder.path(), &initramfs_path, guest_line.as_raw_fd()).map_err(lacking)?;
         let mut inherited = vec![guest_line, initramfs];
         for (number, interface) in config.interfaces.iter().enumerate() {
             let (argument, descriptor) = interface.argument(number).map_err(failed)?;
@@ -94,8 +96,9 @@ impl UmlGuest {
             inherited.push(descriptor);
         }
         let mut command = Command::new(&program);
-        command.args(&arguments).env("TMPDIR", &memory).env("HOME", folder.path());
+        command.args(&arguments).env("TMPDIR", memory.folder()).env("HOME", folder.path());
         let mut process = AgentProcess::spawn(command, inherited, "User Mode Linux")?;
+        memory.taken_by(process.id());
         tracing::info!(
             process = process.id(),
             memory_bytes = config.memory_bytes,
@@ -103,13 +106,15 @@ impl UmlGuest {
             "User Mode Linux started"
         );
         pin(process.id(), &[config.processor]).map_err(failed)?;
-        let greeting = connection.greet(config.boot_limit).map_err(|error| process.explain(error))?;
+        servers.take_along(process.id()).map_err(failed)?;
+        let greeting = connection.greet(config.boot_limit);
+        let greeting = greeting.map_err(|error| explain(&mut servers, &mut process, error))?;
         let boot = started.elapsed();
         // Sockets in it are connected. Without it a kill leaves nothing.
         drop(folder);
         tracing::info!(boot_ms = boot.as_millis(), kernel = greeting.kernel, "the guest's agent answers");
         let command_line = std::iter::once(program.to_string_lossy().into_owned()).chain(arguments).collect();
-        Ok(Self { process, servers, connection, greeting, command_line, boot })
+        Ok(Self { process, servers, _memory: memory, connection, greeting, command_line, boot })
     }
 
     /// The conversation with its agent.
@@ -150,7 +155,7 @@ impl UmlGuest {
     /// Process ids of the servers of its disks.
     #[must_use]
     pub fn server_ids(&self) -> Vec<u32> {
-        self.servers.iter().map(StorageDaemon::id).collect()
+        self.servers.ids()
     }
 
     /// What it printed last.
@@ -164,14 +169,13 @@ impl UmlGuest {
     /// # Errors
     /// One has ended.
     pub fn check(&mut self) -> Result<(), MachineError> {
-        self.servers.iter_mut().try_for_each(StorageDaemon::check)?;
+        self.servers.check()?;
         self.process.check()
     }
 
     /// Says what a broken conversation means, by what became of the kernel and stands on the console.
     pub fn explain(&mut self, error: ConnectionError) -> MachineError {
-        let dead = self.servers.iter_mut().find_map(|server| server.check().err());
-        dead.unwrap_or_else(|| self.process.explain(error))
+        explain(&mut self.servers, &mut self.process, error)
     }
 
     /// Has the guest power off; one that does not is killed: a kernel that hangs does not end by SIGTERM.
@@ -182,15 +186,9 @@ impl UmlGuest {
     }
 }
 
-/// Starts the servers of the disks that have one, each at a socket in `folder`.
-fn start_servers(disks: &[UmlDisk], folder: &Path) -> Result<Vec<StorageDaemon>, MachineError> {
-    let to_serve = |disk: &UmlDisk| disk.kind == UmlDiskKind::VirtioBlk && disk.server().is_none();
-    let served = disks.iter().enumerate().filter(|(_, disk)| to_serve(disk));
-    served.map(|(number, disk)| StorageDaemon::start_at(&disk.blocks, 1, &socket(folder, number))).collect()
-}
-
-fn socket(folder: &Path, number: usize) -> PathBuf {
-    folder.join(format!("disk{number}"))
+/// A server that has ended is the reason for whatever the kernel says.
+fn explain(servers: &mut DiskServers, process: &mut AgentProcess, error: ConnectionError) -> MachineError {
+    servers.check().err().unwrap_or_else(|| process.explain(error))
 }
 
 /// The kernel's arguments.
@@ -215,7 +213,7 @@ fn arguments(config: &UmlConfig, folder: &Path, initramfs: &Path, line: i32) -> 
     for (number, disk) in config.disks.iter().enumerate() {
         let path = match (disk.kind, disk.server()) {
             (UmlDiskKind::Ubd { .. }, _) => disk.blocks.path.clone(),
-            (UmlDiskKind::VirtioBlk, None) => socket(folder, number),
+            (UmlDiskKind::VirtioBlk, None) => own_socket(folder, number),
             (UmlDiskKind::VirtioBlk, Some(server)) => server.to_owned(),
         };
         let path = path.to_string_lossy();
@@ -241,6 +239,8 @@ fn flag(is_set: bool, letter: &'static str) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
 
     #[test]

@@ -6,6 +6,7 @@
 //! ```
 
 mod disk;
+mod disk_servers;
 mod environment;
 mod folder;
 mod guest;

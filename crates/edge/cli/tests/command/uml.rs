@@ -1,0 +1,85 @@
+//! Studies with guests of User Mode Linux on hosts that lack something. Needs root for mounts and users of the tests' own.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use virtbench_lab::UmlKernel;
+
+use crate::support::{Finished, finish, folder};
+
+/// Compares this host with a guest, by a shell that first does `script` where it alone sees mounts.
+fn compare(place: &Path, script: &str, out: &str) -> Finished {
+    fs::write(place.join("grid.toml"), "blocks = ['4k']\nreads = [0]\nrandoms = [100]\n").unwrap();
+    let words =
+        ["study", "compare", "--size", "8MiB", "--ramp", "20ms", "--time", "60ms", "--repetitions", "1"];
+    let mut command = Command::new("unshare");
+    command.args(["-m", "sh", "-ec", script, "sh", env!("CARGO_BIN_EXE_virtbench")]).args(words);
+    command.args(["--environment", "native:", "--environment", "uml:"]).current_dir(place);
+    command.arg("--grid").arg(place.join("grid.toml")).arg("--out").arg(place.join(out));
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    finish(command.env_remove("XDG_RUNTIME_DIR").spawn().unwrap())
+}
+
+fn kernel() -> UmlKernel {
+    UmlKernel::find().unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Commands that show `needed` to every user, whatever private folders they are in.
+fn opened(needed: &[PathBuf]) -> String {
+    let mut script = "mount -t tmpfs -o mode=755 none /mnt\n".to_owned();
+    for (number, path) in needed.iter().enumerate() {
+        script += &format!("mkdir /mnt/{number}; mount --rbind '{}' /mnt/{number}\n", path.display());
+    }
+    let is_closed = |path: &&Path| path.metadata().unwrap().permissions().mode() & 0o001 == 0;
+    for (number, path) in needed.iter().enumerate() {
+        let Some(closed) = path.ancestors().skip(1).filter(is_closed).last() else { continue };
+        let (path, closed) = (path.display(), closed.display());
+        script += &format!(
+            "mountpoint -q '{closed}' && findmnt -n -o FSTYPE '{closed}' | grep -q tmpfs || \
+             mount -t tmpfs -o mode=755 none '{closed}'\n\
+             mkdir -p '{path}'; mount --rbind /mnt/{number} '{path}'\n"
+        );
+    }
+    script + "umount -l /mnt\n"
+}
+
+#[test]
+fn nobody_measures_in_a_guest_of_user_mode_linux() {
+    let place = folder();
+    fs::set_permissions(place.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    let program = Path::new(env!("CARGO_BIN_EXE_virtbench")).parent().unwrap().to_owned();
+    // Where the kernel has its modules, and the C library that it may need.
+    let kernel = kernel().program.ancestors().nth(3).unwrap().to_owned();
+    let script = opened(&[place.path().to_owned(), program, kernel]);
+    let user = "exec setpriv --reuid=65534 --regid=65534 --clear-groups env HOME=/nonexistent VIRTBENCH_UML=\"$UML\" \"$@\"";
+    let script = format!("UML='{}'\n{script}{user}", self::kernel().program.display());
+    let done = compare(place.path(), &script, "run");
+    assert_eq!(done.code(), 0, "{done:?}");
+    assert!(done.stdout.contains("User Mode Linux"), "{done:?}");
+}
+
+#[test]
+fn what_a_guest_of_user_mode_linux_lacks_is_exit_code_4_with_the_next_step() {
+    let place = folder();
+    let start = "exec \"$@\"";
+    let lacks = |script: &str, says: &[&str]| {
+        let done = compare(place.path(), &format!("{script}; {start}"), "run");
+        assert_eq!(done.code(), 4, "{script}: {done:?}");
+        assert!(says.iter().all(|words| done.stderr.contains(words)), "{script}: {done:?}");
+        let _ = fs::remove_dir_all(place.path().join("run"));
+    };
+    let noexec = "for at in /tmp /dev/shm; do mount -t tmpfs -o noexec none $at; done";
+    lacks(noexec, &["/dev/shm is mounted noexec, /tmp is mounted noexec", "mount -t tmpfs"]);
+    let hidden = "for at in /tmp /dev/shm; do mount --bind /usr/share $at; done";
+    lacks(hidden, &["/dev/shm is not tmpfs", "mount -t tmpfs"]);
+    let docker = "mount -t tmpfs -o noexec none /tmp; mount -t tmpfs -o size=64m none /dev/shm";
+    lacks(docker, &["/dev/shm has 64 MiB left", "--shm-size"]);
+    lacks("export VIRTBENCH_UML=/nonexistent", &["no User Mode Linux kernel", "`make uml`"]);
+    // What cannot be told from another program's.
+    lacks("export VIRTBENCH_UML=/bin/true", &["is no User Mode Linux kernel that runs here"]);
+    let tmp = "mount -t tmpfs -o noexec none /dev/shm; mount -t tmpfs -o mode=1777 none /tmp";
+    let elsewhere = compare(place.path(), &format!("{tmp}; {start}"), "run");
+    assert_eq!(elsewhere.code(), 0, "{elsewhere:?}");
+}

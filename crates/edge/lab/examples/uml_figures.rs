@@ -11,7 +11,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let image = UmlImage::new(&kernel, &[])?;
     for _ in 0..3 {
         let mut guest = UmlGuest::boot(&image, &UmlConfig::new(1))?;
-        println!("greeted after {:.2} s", guest.boot_time().as_secs_f64());
+        let (boot, crossing) = (guest.boot_time().as_secs_f64(), guest.greeting().crossing);
+        println!("greeted after {boot:.2} s; {crossing:?}");
         let offset = guest.connection().synchronise(20).map_err(|error| guest.explain(error))?;
         println!("{offset:?}; {} processes", guest.process_ids().len());
         let begun = Instant::now();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::provenance::CrossingCost;
+use crate::crossing::CrossingCost;
 
 /// The root file system of an appliance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

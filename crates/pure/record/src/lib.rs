@@ -15,6 +15,7 @@ mod application_summary;
 mod colocation;
 mod colocation_plan;
 mod costs;
+mod crossing;
 mod desktops;
 mod desktops_plan;
 mod desktops_summary;
@@ -71,6 +72,7 @@ pub use application_summary::{ApplicationRatios, ApplicationSideNumbers, Applica
 pub use colocation::{MemberMeasured, MemberRecord, MemberStatus, SetRecord};
 pub use colocation_plan::{ColocationPlan, Home, MemberPlan, SetPlan, SetRole};
 pub use costs::{COSTS_FORMAT, Cost, CostPart, Costs, CostsError, LeftOut, Reference, ReferenceRun};
+pub use crossing::CrossingCost;
 pub use desktops::{
     DesktopDone, DesktopEcho, DesktopGone, DesktopPicture, DesktopTimes, DesktopVideo, DesktopsMeasured,
     DesktopsRecord, DesktopsStatus,
@@ -125,8 +127,8 @@ pub use profile::{
     Band, Capacity, MAX_SIZES, MAX_WORKERS, PROFILE_FORMAT, Profile, ProfileError, SizeShare, Source, Sourced,
 };
 pub use provenance::{
-    AcceleratorFacts, CrossingCost, DiskFacts, GuestFacts, HostFacts, IN_MEMORY, MachineFacts, Provenance,
-    RUN_FORMAT, parse_provenance,
+    AcceleratorFacts, DiskFacts, GuestFacts, HostFacts, IN_MEMORY, MachineFacts, Provenance, RUN_FORMAT,
+    parse_provenance,
 };
 pub use records::Records;
 pub use set_start::{MemberStart, SetStart};

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::appliance::ApplianceRoot;
+use crate::crossing::CrossingCost;
 use crate::earlier::from_format_1;
 use crate::host_use::IdleBaseline;
 use crate::plan::Plan;
@@ -59,16 +60,6 @@ pub struct AcceleratorFacts {
     pub name: String,
     /// How that was found out, in words.
     pub why: String,
-}
-
-/// What it costs to cross into a kernel, as a program there sees it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct CrossingCost {
-    /// A system call that does nothing, in nanoseconds.
-    pub system_call_ns: u64,
-    /// The first write to a page of memory, in nanoseconds.
-    pub page_fault_ns: u64,
 }
 
 /// The guest.

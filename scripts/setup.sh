@@ -8,11 +8,11 @@ cd "$(dirname "$0")/.."
 purpose=${1:-study}
 # What `virtbench appliance build` and appliances that reach each other call.
 appliances=(e2fsprogs iproute2 mmdebstrap uidmap util-linux)
-packages=(gcc libc6-dev make ca-certificates curl e2fsprogs kmod qemu-system-x86 qemu-system-common qemu-utils xfsprogs)
+packages=(gcc libc6-dev make ca-certificates curl e2fsprogs kmod patchelf qemu-system-x86 qemu-system-common qemu-utils xfsprogs)
 case $purpose in
   study | install | lint | check) ;;
   appliances) packages=("${appliances[@]}") ;;
-  test) packages+=("${appliances[@]}" binutils busybox-static chromium cpio fonts-dejavu-core fio libnbd-bin libvirt-clients libvirt-daemon libvirt-daemon-driver-qemu mariadb-client-core mariadb-server-core nbdkit nginx openssh-client openssh-server openssl patchelf pgbouncer postgresql qemu-system-arm qemu-user-static redis-server redis-tools systemd unzip util-linux xz-utils) ;;
+  test) packages+=("${appliances[@]}" binutils busybox-static chromium cpio fonts-dejavu-core fio libnbd-bin libvirt-clients libvirt-daemon libvirt-daemon-driver-qemu mariadb-client-core mariadb-server-core nbdkit nginx openssh-client openssh-server openssl pgbouncer postgresql qemu-system-arm qemu-user-static redis-server redis-tools systemd unzip util-linux xz-utils) ;;
   predictions) packages+=(bc binutils bzip2 coreutils db5.3-util dbench gcc git lmdb-utils openssl postgresql python3 redis-server redis-tools sqlite3 tdb-tools util-linux xz-utils zstd) ;;
   bench) packages+=("${appliances[@]}" bonnie++ chromium dbench fonts-dejavu-core fio git linux-perf mariadb-client-core mariadb-server-core nbdkit nginx openssh-client openssh-server postgresql postgresql-client redis-server redis-tools unzip wrk) ;;
   *) echo "setup.sh: unknown purpose '$purpose': study, install, test, check, lint, bench, predictions or appliances" >&2; exit 2 ;;
@@ -88,7 +88,11 @@ scripts/setup-guest-kernel.sh
 # Guests of two architectures in which an ssh server runs.
 if [ "$purpose" = test ]; then scripts/setup-guest-system.sh; fi
 # Guests that are processes.
-if [ "$purpose" = test ]; then scripts/setup-uml.sh; fi
+case $purpose in
+  test) scripts/setup-uml.sh ;;
+  # The first report shows User Mode Linux beside emulation. Without it there is one all the same.
+  study) scripts/setup-uml.sh || echo "setup: no kernel of User Mode Linux: VMs are QEMU's alone" ;;
+esac
 # A vCenter for tests and comparisons.
 case $purpose in test | bench) scripts/setup-vsphere.sh ;; esac
 # A generator of mail to compare with.

@@ -15,8 +15,8 @@ fn costs(folder: &Path, wait_ns: [f64; 2]) -> PathBuf {
         "host": {"kernel": "", "distribution": "", "cpu": "", "processors": 2, "memory_bytes": 1, "hypervisor": null,
             "disk": {"filesystem": "ext4", "device": null, "rotational": null, "scheduler": null, "write_cache": null}},
         "adapter": "virtio-blk",
-        "accelerator": "tcg",
-        "vcpus": 2,
+        "accelerator": "uml",
+        "vcpus": 1,
         "costs": [cost("user", [100.0, 1000.0]), cost("system", [100.0, 1000.0]), cost("copy", [0.1, 0.3]),
             cost("wait", wait_ns)],
     });
@@ -72,7 +72,7 @@ fn assert_left(out: &Path) {
     assert_eq!(names(out), LEFT, "no disk of a VM, nothing half-made");
     assert_eq!(names(&out.join("prepared")), ["dd", "webserver"]);
     let provenance = run_json(out);
-    assert_eq!(provenance["guest"]["accelerator"]["name"], "tcg");
+    assert_eq!(provenance["guest"]["accelerator"]["name"], "uml");
 
     // Written and printed again.
     fs::remove_file(out.join("report.html")).unwrap();
@@ -109,7 +109,9 @@ fn predictions_go_on_after_a_kill_with_the_folder_alone() {
         "--memory",
         "512MiB",
         "--accelerator",
-        "tcg",
+        "uml",
+        "--vcpus",
+        "1",
     ];
     let mut child = study(&all);
     // The first application is on its way through the VM.

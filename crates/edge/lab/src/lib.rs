@@ -108,6 +108,7 @@ pub use stop::stop_starts_on;
 pub use storage_daemon::{NoStorageDaemon, find_storage_daemon};
 pub use uml::{
     Uml, UmlConfig, UmlDisk, UmlDiskKind, UmlError, UmlGuest, UmlImage, UmlInterface, UmlKernel, probe_uml,
+    uml_processor,
 };
 pub use virtbench_agent::enclosure::{
     GroupError, LoopCache, LoopDevice, LoopError, processors_in_turn, usable_processors,

@@ -1,9 +1,7 @@
 //! An appliance in a guest of User Mode Linux.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-use virtbench_agent::enclosure::usable_processors;
 use virtbench_agent::protocol::appliance::{AddressOrder, MountOrder};
 
 use super::error::ApplianceError;
@@ -11,10 +9,7 @@ use super::guest::note_of_second_boot;
 use super::mount_order::{DeviceNames, mount_order};
 use super::network::{Network, NetworkNamespace};
 use super::spec::{ApplianceSpec, UmlPlace};
-use crate::uml::{UML_INTERFACE, UmlConfig, UmlDisk, UmlGuest, UmlInterface};
-
-/// Guests that were told of no processor.
-static UNHELD: AtomicUsize = AtomicUsize::new(0);
+use crate::uml::{UML_INTERFACE, UmlConfig, UmlDisk, UmlGuest, UmlInterface, uml_processor};
 
 /// The network of a guest that was to have QEMU's own: User Mode Linux has none, so it gets a namespace for itself.
 ///
@@ -46,7 +41,7 @@ pub(super) fn boot(
         disks: [root].into_iter().chain(data).collect(),
         interfaces: [UmlInterface::Tap(tap)].into_iter().chain(cables).collect(),
         boot_limit: place.boot_limit,
-        processor: processor(&spec.processors),
+        processor: uml_processor(&spec.processors),
     };
     let mut notes = Vec::new();
     let guest = UmlGuest::boot(&place.image, &config)
@@ -58,27 +53,4 @@ pub(super) fn boot(
     let prefix = place.disk.disk_prefix();
     let names = DeviceNames { root: prefix, data: prefix, interface: UML_INTERFACE };
     Ok((guest, mount_order(spec, names, address), notes))
-}
-
-/// The processor of a guest: the first that it is held to, else each of those that this process may use in turn.
-fn processor(held_to: &[usize]) -> usize {
-    let in_turn = || {
-        let usable = usable_processors().unwrap_or_default();
-        let turn = UNHELD.fetch_add(1, Ordering::Relaxed);
-        turn.checked_rem(usable.len()).and_then(|place| usable.get(place).copied()).unwrap_or_default()
-    };
-    held_to.first().copied().unwrap_or_else(in_turn)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn guests_that_are_held_to_no_processor_take_turns() {
-        let usable = usable_processors().unwrap();
-        let mut taken: Vec<usize> = usable.iter().map(|_| processor(&[])).collect();
-        taken.sort_unstable();
-        assert_eq!((taken, processor(&[7, 8])), (usable, 7));
-    }
 }

@@ -14,6 +14,7 @@ mod interface;
 mod kernel;
 mod memory;
 mod probe;
+mod processor;
 
 pub use disk::{UmlDisk, UmlDiskKind};
 pub use environment::Uml;
@@ -22,3 +23,4 @@ pub(crate) use interface::INTERFACE as UML_INTERFACE;
 pub use interface::UmlInterface;
 pub use kernel::{UmlError, UmlImage, UmlKernel};
 pub use probe::probe_uml;
+pub use processor::uml_processor;

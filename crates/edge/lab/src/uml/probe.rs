@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use super::guest::{UmlConfig, UmlGuest};
 use super::kernel::{UmlImage, UmlKernel};
+use super::processor::uml_processor;
 use crate::guest::BOOT_LIMIT;
 use crate::process::MachineError;
 
@@ -20,8 +21,7 @@ pub fn probe_uml(kernel: &UmlKernel) -> Result<(), String> {
 
 fn boot(kernel: &UmlKernel) -> Result<(), String> {
     let image = UmlImage::new(kernel, &[]).map_err(|error| error.to_string())?;
-    let processor = virtbench_agent::enclosure::usable_processors().unwrap_or_default().last().copied();
-    let config = UmlConfig { boot_limit: BOOT_LIMIT, ..UmlConfig::new(processor.unwrap_or(0)) };
+    let config = UmlConfig { boot_limit: BOOT_LIMIT, ..UmlConfig::new(uml_processor(&[])) };
     let first_line = |error: MachineError| error.to_string().lines().next().unwrap_or_default().to_owned();
     UmlGuest::boot(&image, &config).map(UmlGuest::shut_down).map_err(first_line)
 }

@@ -6,7 +6,8 @@ use std::sync::atomic::AtomicBool;
 
 use virtbench_lab::{
     BOOT_LIMIT, Environment, Filesystem, GuestImage, LabError, Libvirt, LibvirtGuest, Native, Ssh, Uml,
-    UmlConfig, UmlDisk, UmlImage, UmlKernel, find_kernel, require_descriptors, usable_processors,
+    UmlConfig, UmlDisk, UmlImage, UmlKernel, find_kernel, require_descriptors, uml_processor,
+    usable_processors,
 };
 
 use super::uri::{EnvironmentUri, LibvirtUri, NamedEnvironment, QemuUri, UmlUri};
@@ -208,7 +209,7 @@ fn far_guest(libvirt: &LibvirtUri, others: &GuestOptions) -> Result<LibvirtGuest
     Ok(LibvirtGuest { kernel, image, adapter, settings, vcpus, memory_bytes, accelerator })
 }
 
-/// What a guest of User Mode Linux needs of this host. It is held to the last processor that may be used, where it names none.
+/// What a guest of User Mode Linux needs of this host. It is held to a processor that may be used, where it names none: each to another one.
 fn uml_guest(
     uml: &UmlUri,
     filesystem: Option<Filesystem>,
@@ -225,7 +226,7 @@ fn uml_guest(
             )));
         }
         Some(named) => named,
-        None => processors.last().copied().unwrap_or(0),
+        None => uml_processor(&[]),
     };
     let memory_bytes = uml.memory_bytes.unwrap_or(others.memory_bytes);
     Ok((image, UmlConfig { memory_bytes, boot_limit: BOOT_LIMIT, ..UmlConfig::new(processor) }))

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use virtbench_lab::{
     Adapter, BOOT_LIMIT, CarriedFile, Environment, Filesystem, GuestConfig, GuestDisk, GuestImage, LabError,
-    Qemu, Uml, UmlConfig, UmlDisk, UmlImage, UmlKernel, Vm, find_kernel, served_adapter, usable_processors,
+    Qemu, Uml, UmlConfig, UmlDisk, UmlImage, UmlKernel, Vm, find_kernel, served_adapter, uml_processor,
 };
 use virtbench_record::{AcceleratorFacts, SetupFacts};
 
@@ -213,13 +213,11 @@ impl Guests {
                 }))
             }
             Platform::Uml { image, memory_bytes, why } => {
-                let usable = || usable_processors().unwrap_or_default().last().copied();
-                let processor = processors.first().copied().or_else(usable).unwrap_or(0);
                 let config = UmlConfig {
                     memory_bytes: *memory_bytes,
                     disks: vec![UmlDisk::of(UML_DISK, disk)],
                     boot_limit: BOOT_LIMIT,
-                    ..UmlConfig::new(processor)
+                    ..UmlConfig::new(uml_processor(&processors))
                 };
                 Ok(Box::new(Uml::new(name, image.clone(), why, config)))
             }

@@ -121,6 +121,13 @@ impl Recipe {
         here
     }
 
+    /// What of it runs in a VM that can have no screen: in place of what shows one, what shows the same natively.
+    #[must_use]
+    pub fn in_vm_without_screen(&self) -> Self {
+        let place = if self.screen { ServicePlace::Native } else { ServicePlace::Vm };
+        Self { screen: false, ..self.at(place) }
+    }
+
     /// The ports on which its services listen, in their order.
     pub fn ports(&self) -> Vec<u16> {
         self.services.iter().flat_map(|service| service.ports.iter().copied()).collect()

@@ -48,6 +48,11 @@ fn a_service_runs_where_its_recipe_says() {
     assert_eq!((recipe.ports(), recipe.at(ServicePlace::Native).ports()), (vec![6379], Vec::new()));
     let everywhere = Recipe::parse(LEAST).expect("it is whole");
     assert_eq!(everywhere.at(ServicePlace::Native), everywhere);
+    // Without a screen a VM has what shows the same natively.
+    let without = recipe.in_vm_without_screen();
+    assert!(!without.screen && without.services.is_empty());
+    let in_vms = Recipe::parse(&text.replace("screen = true\n", "")).expect("it is whole");
+    assert_eq!(in_vms.in_vm_without_screen(), in_vms);
     assert!(refused(&LEAST.replace("ports =", "only = \"moon\"\nports =")).contains("moon"));
 }
 

@@ -107,6 +107,22 @@ fn what_is_sure_is_told_from_what_was_measured() {
 }
 
 #[test]
+fn whose_screen_users_sit_before_is_said() {
+    let told = |vm: bool, accelerator: &str| {
+        let mut facts = synthetic::described(Plan::Desktops(DesktopsPlan { vm, ..plan() }));
+        facts.guest = virtbench_samples::grid::provenance(virtbench_samples::grid::small_plan()).guest;
+        facts.guest.as_mut().unwrap().accelerator.name = accelerator.into();
+        takeaway(&facts, &records(None)).cautions.join("\n")
+    };
+    let (uml, tcg) = (told(true, "uml"), told(true, "tcg"));
+    assert!(
+        uml.contains("each desktop serves VNC itself") && uml.starts_with("User Mode Linux runs"),
+        "{uml}"
+    );
+    assert!(!tcg.contains("VNC") && !told(false, "tcg").contains("VNC"), "{tcg}");
+}
+
+#[test]
 fn how_many_fit_by_the_picture_stands_beside_how_many_fit_by_the_marker() {
     let facts = synthetic::described(Plan::Desktops(plan()));
     let seen = |desktops: u32, last_change_ns: u64| {

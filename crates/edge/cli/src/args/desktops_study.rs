@@ -28,6 +28,7 @@ Examples:
   virtbench study desktops --day office --desktops 1,2,4,8 --time 5m --out desktops
   virtbench study desktops --day my-day.toml --recipe my-desktop.toml
   virtbench study desktops --environment vm --desktops 1,2 --accelerator tcg
+  virtbench study desktops --environment vm --desktops 1,2 --accelerator uml
   virtbench study desktops --link delay=50ms,rate=10mbit
   virtbench study desktops --environment vnc://desk1,vnc://desk2:1 --password-file secret --day typing
 

@@ -49,6 +49,36 @@ fn a_desktop_in_a_vm_is_used_as_one_on_this_host() {
     assert!(page.contains("in a VM each") && page.contains("tcg"), "the page says what executes it");
 }
 
+#[test]
+fn desktops_in_guests_of_user_mode_linux_are_used_as_those_on_this_host() {
+    build_appliances(&["desktop-small"]);
+    let temp = folder();
+    let out = temp.path().join("run");
+    let words = ["--day", "small", "--environment", "vm", "--accelerator", "uml", "--time", "20s"];
+    let two = study(&out, &[&words[..], &["--vcpus", "2"]].concat(), None);
+    assert!(two.code() == 2 && two.stderr.contains("one processor"), "{two:?}");
+    let finished = study(&out, &[&words[..], &["--desktops", "1,2"]].concat(), None);
+    assert_eq!(finished.code(), 0, "{finished:?}");
+    let records = records(&out);
+    assert_eq!(records.len(), 2, "{records:?}");
+    for record in &records {
+        let kinds: BTreeSet<u64> =
+            timed(record).iter().filter_map(|done| done["operation"].as_u64()).collect();
+        assert!(kinds.len() >= 4 && record["gone"] == Value::Array(Vec::new()), "{record}");
+    }
+    let run: Value = serde_json::from_str(&fs::read_to_string(out.join("run.json")).unwrap()).unwrap();
+    let (guest, plan) = (&run["guest"], run["plan"].to_string());
+    assert!(guest["qemu"].as_str().is_some_and(|name| name.starts_with("User Mode Linux ")), "{guest}");
+    assert_eq!((&guest["accelerator"]["name"], &guest["vcpus"]), (&"uml".into(), &1.into()), "{guest}");
+    assert!(plan.contains("\"accelerator\":\"uml\""), "{plan}");
+    let page = fs::read_to_string(out.join("report.html")).unwrap();
+    for words in
+        ["in a VM each", "User Mode Linux runs the guest's user code", "each desktop serves VNC itself"]
+    {
+        assert!(page.contains(words), "the page says what the platform is: {words}");
+    }
+}
+
 /// QEMU's own VNC server before its monitor, which asks for a password and echoes what is typed.
 struct Monitor {
     qemu: Child,

@@ -125,11 +125,12 @@ pub struct ApplianceSpec {
 impl ApplianceSpec {
     /// The same with what of the recipe runs where it is to run.
     pub(crate) fn placed(&self) -> Self {
-        let place = match self.place {
-            Place::Native | Place::Ssh(_) => ServicePlace::Native,
-            Place::Guest(_) | Place::Uml(_) | Place::Domain(_) => ServicePlace::Vm,
+        let recipe = match self.place {
+            Place::Native | Place::Ssh(_) => self.recipe.at(ServicePlace::Native),
+            Place::Guest(_) | Place::Domain(_) => self.recipe.at(ServicePlace::Vm),
+            Place::Uml(_) => self.recipe.in_vm_without_screen(),
         };
-        Self { recipe: self.recipe.at(place), ..self.clone() }
+        Self { recipe, ..self.clone() }
     }
 
     pub(crate) fn parts(&self) -> ApplianceParts<'_> {
@@ -157,25 +158,17 @@ impl ApplianceSpec {
             let (has, least) = (format_bytes(self.memory_bytes), format_bytes(recipe.memory));
             return no(format!("{has} of memory: the recipe {} needs at least {least}", recipe.name));
         }
-        if matches!(self.place, Place::Uml(_)) {
-            if self.vcpus > 1 {
-                let why = "a guest of User Mode Linux has one here";
-                return no(format!(
-                    "{} processors: {why}, or each crossing into its kernel costs several times more",
-                    self.vcpus
-                ));
-            }
-            if recipe.screen {
-                return no(format!(
-                    "the recipe {} needs a screen, which User Mode Linux has not",
-                    recipe.name
-                ));
-            }
+        if matches!(self.place, Place::Uml(_)) && self.vcpus > 1 {
+            let why = "a guest of User Mode Linux has one here";
+            return no(format!(
+                "{} processors: {why}, or each crossing into its kernel costs several times more",
+                self.vcpus
+            ));
         }
         let has_no_screen = match &self.place {
-            Place::Native | Place::Ssh(_) => false,
+            Place::Native | Place::Ssh(_) | Place::Uml(_) => false,
             Place::Guest(place) => !place.image.has_screen,
-            Place::Uml(_) | Place::Domain(_) => true,
+            Place::Domain(_) => true,
         };
         if recipe.screen && has_no_screen {
             return no(format!(

@@ -32,7 +32,8 @@ enum ApplianceGuestParts {
 }
 
 impl ApplianceGuests {
-    /// Looks for everything that they need, with `screen` a screen too. `remark` is told what takes long.
+    /// Looks for everything that they need, with `screen` a screen too, which those of User Mode Linux do without. `remark` is told what
+    /// takes long.
     ///
     /// # Errors
     /// Something is missing, or no accelerator works.
@@ -43,7 +44,7 @@ impl ApplianceGuests {
         remark: &mut dyn FnMut(&str),
     ) -> Result<Self, GuestsError> {
         if wanted == WantedAccelerator::Uml {
-            return Self::of_uml(kernel, screen);
+            return Self::of_uml(kernel);
         }
         let qemu = Qemu::find().map_err(LabError::from)?;
         let kernel = find_kernel(kernel).map_err(LabError::from)?;
@@ -76,10 +77,7 @@ impl ApplianceGuests {
         Self::find(wanted, kernel, screen, remark)
     }
 
-    fn of_uml(kernel: Option<&Path>, screen: bool) -> Result<Self, GuestsError> {
-        if screen {
-            return Err(GuestsError::no_uml("User Mode Linux has no screen"));
-        }
+    fn of_uml(kernel: Option<&Path>) -> Result<Self, GuestsError> {
         if kernel.is_some() {
             return Err(GuestsError::no_uml(NO_KERNEL));
         }

@@ -31,6 +31,11 @@ pub(crate) fn is_emulated(provenance: &Provenance) -> bool {
     guests.any(|guest| guest.accelerator.name.eq_ignore_ascii_case("tcg"))
 }
 
+/// Whether a guest of User Mode Linux was measured.
+pub(super) fn is_direct(provenance: &Provenance) -> bool {
+    provenance.guest.iter().chain(&provenance.other_guests).any(|guest| guest.accelerator.name == "uml")
+}
+
 /// What the figures of a guest do not say, by what executes its instructions: software, or a KVM without hardware of its own.
 pub(crate) fn emulation(provenance: &Provenance) -> Option<String> {
     const EMULATED: &str = "TCG emulates the guest's processor in software: figures of the VM describe emulation, not the overhead of \

@@ -17,6 +17,7 @@ use virtbench_units::format_duration_ns;
 
 use super::common;
 use crate::args::desktops_study::{DesktopPlaceArg, DesktopsStudyArgs};
+use crate::args::qemu::AcceleratorArg;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::{password_file, small_file};
 
@@ -36,6 +37,10 @@ pub fn execute(args: &DesktopsStudyArgs) -> Outcome {
             "--limit-a, --limit-b: users of the day {} give an operation up after {give_up}",
             day.name
         );
+        return Err(Failure::message(Kind::Usage, why));
+    }
+    if are_of_uml(args) && args.vcpus > 1 {
+        let why = format!("--vcpus {}: a guest of User Mode Linux has one processor here", args.vcpus);
         return Err(Failure::message(Kind::Usage, why));
     }
     let existing = existing(args, &day)?;
@@ -106,6 +111,11 @@ fn desktops(
     }
 }
 
+/// Whether desktops are in guests of User Mode Linux.
+fn are_of_uml(args: &DesktopsStudyArgs) -> bool {
+    args.environment == DesktopPlaceArg::Vm && args.qemu.accelerator == AcceleratorArg::Uml
+}
+
 /// Desktops that the study starts: their root, and what VMs need.
 fn started(args: &DesktopsStudyArgs, day: &Day, run: &mut Run<'_>) -> Result<DesktopSource, StudyError> {
     let progress = &mut Progress { stop: run.stop, observer: &mut *run.observer };
@@ -113,7 +123,8 @@ fn started(args: &DesktopsStudyArgs, day: &Day, run: &mut Run<'_>) -> Result<Des
     if !is_vm {
         check_native()?;
     }
-    let place = if is_vm { ServicePlace::Vm } else { ServicePlace::Native };
+    // Guests of User Mode Linux have no screen: there the desktop itself serves VNC.
+    let place = if is_vm && !are_of_uml(args) { ServicePlace::Vm } else { ServicePlace::Native };
     let desktop = DesktopAppliance::find(args.recipe.as_deref().unwrap_or(&day.recipe), place, progress)?;
     let guests = if is_vm {
         let remark = &mut |what: &str| run.observer.event(virtbench_study::Event::Remark(what));

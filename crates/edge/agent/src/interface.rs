@@ -14,7 +14,11 @@ const SIOCSIFFLAGS: Opcode = 0x8914;
 const SIOCSIFADDR: Opcode = 0x8916;
 const SIOCSIFNETMASK: Opcode = 0x891c;
 const SIOCGIFHWADDR: Opcode = 0x8927;
+const SIOCGIFINDEX: Opcode = 0x8933;
+const SIOCETHTOOL: Opcode = 0x8946;
 const SIOCADDRT: Opcode = 0x890b;
+/// Of `linux/ethtool.h`.
+const ETHTOOL_STXCSUM: u32 = 0x17;
 /// Of `linux/route.h`.
 const RTF_UP: u16 = 1;
 const RTF_GATEWAY: u16 = 2;
@@ -137,6 +141,31 @@ pub fn set_address(name: &str, address: Ipv4Addr, prefix: u8) -> io::Result<()> 
         call::<SIOCSIFADDR>(socket.as_fd(), &mut request.with_address(address))?;
         call::<SIOCSIFNETMASK>(socket.as_fd(), &mut request.with_address(mask))
     }
+}
+
+/// The number by which the kernel knows an interface.
+///
+/// # Errors
+/// There is none of that name.
+pub fn interface_index(name: &str) -> io::Result<u32> {
+    let (socket, mut request) = (control_socket()?, InterfaceRequest::new(name)?);
+    // SAFETY: SIOCGIFINDEX takes a `struct ifreq`.
+    unsafe { call::<SIOCGIFINDEX>(socket.as_fd(), &mut request) }?;
+    Ok(request.u32())
+}
+
+/// Has the kernel compute checksums itself before it sends by an interface, and so cut large frames, which needs them.
+///
+/// # Errors
+/// There is none of that name, it cannot do so, or root is needed.
+pub fn leave_nothing_to_the_card(name: &str) -> io::Result<()> {
+    let (socket, mut request) = (control_socket()?, InterfaceRequest::new(name)?);
+    // `struct ethtool_value`: the command, and the value that is set.
+    let mut command = [ETHTOOL_STXCSUM, 0];
+    let address = command.as_mut_ptr().expose_provenance();
+    request.value[..8].copy_from_slice(&(address as u64).to_ne_bytes());
+    // SAFETY: SIOCETHTOOL takes a `struct ifreq` with a pointer to what the command needs, which outlives the call.
+    unsafe { call::<SIOCETHTOOL>(socket.as_fd(), &mut request) }
 }
 
 /// The Ethernet address of an interface.

@@ -37,7 +37,8 @@ pub enum ApplianceError {
     #[error(
         "appliances are built as root, or where a user may have namespaces, and here neither is so ({said}): run this as root; or \
          allow user namespaces (`sysctl kernel.unprivileged_userns_clone=1`) and give yourself subordinate ids \
-         (`usermod --add-subuids 100000-165535 --add-subgids 100000-165535 USER`)"
+         (`usermod --add-subuids 100000-165535 --add-subgids 100000-165535 USER`); a command with --accelerator uml is in a \
+         user namespace itself and builds nothing: let `virtbench appliance build` do that before it"
     )]
     NoNamespaces { said: String },
     #[error("{0} needs root: the appliance's image is mounted by a loop device")]

@@ -24,6 +24,8 @@ mod lab_failure;
 mod live;
 mod log;
 #[cfg(feature = "full")]
+mod own_networks;
+#[cfg(feature = "full")]
 mod password_file;
 mod progress;
 #[cfg(feature = "full")]
@@ -57,6 +59,10 @@ fn main() -> ExitCode {
         Ok(None) => Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()),
         Err(failure) => return exit::report(Err(failure)),
     };
+    #[cfg(feature = "full")]
+    if let Err(failure) = own_networks::allow_for(&arguments.command) {
+        return exit::report(Err(failure));
+    }
     let _claim = claim::Claim::for_command(&arguments.command);
     let done = interrupt::install().and_then(|()| match arguments.command {
         Command::Load(load) => commands::load::execute(&load, matches.subcommand_matches("load")),

@@ -9,11 +9,32 @@ use std::sync::Arc;
 /// What QEMU's user-mode network calls the guest, and how many bits name the network.
 pub(crate) const USER_ADDRESS: (Ipv4Addr, u8) = (Ipv4Addr::new(10, 0, 2, 15), 24);
 
-/// A tap device and who is behind it.
+/// How frames of a port of the bridge are read and written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PortKind {
+    /// One by one, by a tap device.
+    Tap,
+    /// By a packet socket: many at once.
+    Packet,
+}
+
+impl PortKind {
+    /// That there is none.
+    pub(crate) fn missing(self) -> &'static str {
+        match self {
+            Self::Tap => "there is no tap device",
+            Self::Packet => "there is no tap device, and no packet socket in its place",
+        }
+    }
+}
+
+/// A tap device, or what stands in its place, and who is behind it.
 #[derive(Debug)]
 pub struct Tap {
     /// Open on the device, which goes with its last descriptor.
     pub(crate) file: OwnedFd,
+    /// How frames pass.
+    pub(crate) kind: PortKind,
     /// The guest's address.
     pub(crate) address: Ipv4Addr,
     /// How many bits of it name the network.

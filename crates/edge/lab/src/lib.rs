@@ -111,7 +111,7 @@ pub use uml::{
     uml_processor,
 };
 pub use virtbench_agent::enclosure::{
-    GroupError, LoopCache, LoopDevice, LoopError, processors_in_turn, usable_processors,
+    GroupError, LoopCache, LoopDevice, LoopError, allow_own_networks, processors_in_turn, usable_processors,
 };
 pub use virtbench_agent::protocol::appliance::ServiceEnd;
 pub use virtbench_agent::{Console, HERE, STAY};

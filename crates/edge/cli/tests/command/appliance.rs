@@ -248,7 +248,11 @@ fn an_appliance_runs_to_be_tried_and_leaves_nothing() {
 
 /// What a server that runs like this says to a client, whose words and which are the same wherever it runs.
 fn said_by(recipe: &str, more: &[&str], client: &[&str]) -> String {
-    let mut command = virtbench();
+    said_by_run(virtbench(), recipe, more, client)
+}
+
+/// The same where this command is virtbench, for whoever it runs.
+fn said_by_run(mut command: Command, recipe: &str, more: &[&str], client: &[&str]) -> String {
     let mut child = command.args(["appliance", "run", recipe, "--json"]).args(more).spawn().unwrap();
     let mut line = String::new();
     let mut said = std::io::BufReader::new(child.stdout.take().unwrap());
@@ -297,14 +301,37 @@ fn real_servers_in_guests_of_user_mode_linux_say_what_they_say_natively() {
 }
 
 #[test]
-fn an_appliance_cannot_run_natively_without_rights_and_that_is_said_at_once() {
+fn a_guest_of_user_mode_linux_is_reached_without_rights_and_without_a_tap_device() {
+    build_appliances(&["redis"]);
+    // Whoever has user number 0 maps it with this right alone (user_namespaces(7)); others need none.
+    let no_rights = "exec setpriv --bounding-set=-all,+setfcap --inh-caps=-all \"$0\" \"$@\"";
+    for before in ["true", "mount -t tmpfs none /dev/net"] {
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "sh", "-c", &format!("{before} && {no_rights}")]);
+        command.arg(env!("CARGO_BIN_EXE_virtbench")).stdin(Stdio::null());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        // Long values are cut into frames, and their checksums are looked at.
+        let script =
+            "redis.call('set', 'a', string.rep('x', 3000000)); return {redis.call('get', 'a'), 'whole'}";
+        let said =
+            said_by_run(command, "redis", &["--accelerator", "uml"], &["redis-cli", "eval", script, "0"]);
+        assert!(said.len() > 3_000_000 && said.trim().ends_with("whole"), "{before}: {} bytes", said.len());
+    }
+}
+
+#[test]
+fn an_appliance_without_rights_is_refused_at_once_where_it_needs_them() {
     let cache = Cache::new();
     let unable = ["setpriv", "--bounding-set", "-all", "--inh-caps", "-all"];
-    for place in [&["--native"][..], &["--accelerator", "uml"]] {
-        let refused = cache.run_by(&unable, &[&["run", &cache.recipe()], place].concat());
-        assert_eq!(refused.code(), 4, "{refused:?}");
-        assert!(refused.stderr.contains("as root"), "{refused:?}");
-    }
+    let natively = cache.run_by(&unable, &["run", &cache.recipe(), "--native"]);
+    assert!(natively.code() == 4 && natively.stderr.contains("as root"), "{natively:?}");
+    // A host that allows nobody a user namespace.
+    let forbids = "echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --bounding-set=-all --inh-caps=-all \"$0\" \"$@\"";
+    let world = ["unshare", "--user", "--map-root-user", "sh", "-c", forbids];
+    let refused = cache.run_by(&world, &["run", &cache.recipe(), "--accelerator", "uml"]);
+    assert_eq!(refused.code(), 4, "{refused:?}");
+    let why = "user.max_user_namespaces is 0; run as root";
+    assert!(refused.stderr.contains(why), "{refused:?}");
     assert_eq!(cache.built(), Vec::<Value>::new(), "nothing was built for it");
 }
 

@@ -6,6 +6,7 @@
 mod domain;
 mod enclosed;
 mod error;
+mod ethernet_pair;
 mod guest;
 mod guest_facts;
 mod host_names;
@@ -14,6 +15,7 @@ mod mount_order;
 mod namespace_cable;
 mod native;
 mod network;
+mod packet_port;
 mod parts;
 mod path_cost;
 mod running;

@@ -11,15 +11,17 @@ use std::sync::atomic::{AtomicU8, AtomicU16, Ordering};
 
 use rustix::ioctl::Opcode;
 use virtbench_agent::enclosure::OwnNetwork;
-use virtbench_agent::interface::{InterfaceRequest, call, control_socket, set_address, set_up};
+use virtbench_agent::interface::{
+    InterfaceRequest, call, control_socket, interface_index, set_address, set_up,
+};
 
 use super::error::ApplianceError;
-use crate::guest_network::Tap;
+use super::packet_port::make_packet_port;
+use crate::guest_network::{PortKind, Tap};
 
 /// Of `linux/sockios.h` and `linux/if_tun.h`.
 const SIOCBRADDBR: Opcode = 0x89a0;
 const SIOCBRADDIF: Opcode = 0x89a2;
-const SIOCGIFINDEX: Opcode = 0x8933;
 const TUNSETIFF: Opcode = 0x4004_54ca;
 /// A device of whole frames, without a header of its own.
 const TAP_FLAGS: u16 = 0x0002 | 0x1000;
@@ -90,50 +92,79 @@ impl NetworkNamespace {
 
     /// A tap device for one more guest of QEMU, on the bridge where all guests of this network and its clients are.
     pub(crate) fn tap(&self) -> Result<Tap, ApplianceError> {
-        self.tap_with(TAP_FLAGS | VIRTIO_HEADER)
+        self.port(PortKind::Tap, |_| make_tap(TAP_FLAGS | VIRTIO_HEADER))
     }
 
-    /// The same for a guest that knows no header before a frame.
+    /// The same for a guest that knows no header before a frame, and by a packet socket where this process gets no tap devices.
     pub(crate) fn plain_tap(&self) -> Result<Tap, ApplianceError> {
-        self.tap_with(TAP_FLAGS)
+        match self.port(PortKind::Tap, |_| make_tap(TAP_FLAGS)) {
+            Err(ApplianceError::Network { source, .. }) if lacks_tap(&source) => {
+                self.port(PortKind::Packet, |number| {
+                    let name = format!("port{number}");
+                    make_packet_port(&name).map(|socket| (socket, name))
+                })
+            }
+            other => other,
+        }
     }
 
-    fn tap_with(&self, flags: u16) -> Result<Tap, ApplianceError> {
-        let failed = |source| ApplianceError::Network { action: "there is no tap device", source };
+    /// A port of the bridge that `make` makes inside this network, with the name of its device.
+    fn port(
+        &self,
+        kind: PortKind,
+        make: impl FnOnce(u8) -> io::Result<(OwnedFd, String)> + Send,
+    ) -> Result<Tap, ApplianceError> {
+        let failed = |source| ApplianceError::Network { action: kind.missing(), source };
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         if number > LAST_GUEST {
             return Err(failed(io::Error::other("the network is full")));
         }
-        let file =
-            self.within(|| make_tap(number == FIRST_GUEST, flags)).and_then(|made| made).map_err(failed)?;
+        let join = || {
+            make_bridge()?;
+            let (file, name) = make(number)?;
+            join_bridge(&name).map(|()| file)
+        };
+        let file = self.within(join).and_then(|made| made).map_err(failed)?;
         let [a, b, c] = NETWORK;
-        Ok(Tap { file, address: Ipv4Addr::new(a, b, c, number), prefix: PREFIX, number })
+        Ok(Tap { file, kind, address: Ipv4Addr::new(a, b, c, number), prefix: PREFIX, number })
     }
 }
 
-/// Called inside the namespace; the first one makes the bridge.
-fn make_tap(is_first: bool, flags: u16) -> io::Result<OwnedFd> {
-    let socket = control_socket()?;
-    if is_first {
-        let mut bridge = InterfaceRequest::new(BRIDGE)?;
-        let [a, b, c] = NETWORK;
-        // SAFETY: SIOCBRADDBR takes a name, with which a `struct ifreq` begins.
-        unsafe { call::<SIOCBRADDBR>(socket.as_fd(), &mut bridge) }?;
-        set_address(BRIDGE, Ipv4Addr::new(a, b, c, 1), PREFIX)?;
-        set_up(BRIDGE)?;
+/// Whether there is no tap device at all, or none for this user, as in containers.
+fn lacks_tap(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied)
+}
+
+/// Called inside the namespace; the first one makes it.
+fn make_bridge() -> io::Result<()> {
+    let (socket, mut bridge) = (control_socket()?, InterfaceRequest::new(BRIDGE)?);
+    // SAFETY: SIOCBRADDBR takes a name, with which a `struct ifreq` begins.
+    match unsafe { call::<SIOCBRADDBR>(socket.as_fd(), &mut bridge) } {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
+        made => made?,
     }
+    let [a, b, c] = NETWORK;
+    set_address(BRIDGE, Ipv4Addr::new(a, b, c, 1), PREFIX)?;
+    set_up(BRIDGE)
+}
+
+/// Called inside the namespace.
+fn make_tap(flags: u16) -> io::Result<(OwnedFd, String)> {
     let tap = OpenOptions::new().read(true).write(true).open("/dev/net/tun")?;
     let mut request = InterfaceRequest::new("tap%d")?.with_u16(flags);
     // SAFETY: TUNSETIFF takes a `struct ifreq`.
     unsafe { call::<TUNSETIFF>(tap.as_fd(), &mut request) }?;
-    let name = request.name();
-    // SAFETY: SIOCGIFINDEX and SIOCBRADDIF take a `struct ifreq`.
+    Ok((tap.into(), request.name()))
+}
+
+/// Called inside the namespace.
+fn join_bridge(name: &str) -> io::Result<()> {
+    let (socket, index) = (control_socket()?, interface_index(name)?);
+    // SAFETY: SIOCBRADDIF takes a `struct ifreq`.
     unsafe {
-        call::<SIOCGIFINDEX>(socket.as_fd(), &mut request)?;
-        call::<SIOCBRADDIF>(socket.as_fd(), &mut InterfaceRequest::new(BRIDGE)?.with_u32(request.u32()))?;
+        call::<SIOCBRADDIF>(socket.as_fd(), &mut InterfaceRequest::new(BRIDGE)?.with_u32(index))?;
     }
-    set_up(&name)?;
-    Ok(tap.into())
+    set_up(name)
 }
 
 /// Where a client has to be to reach an appliance. Cloning gives another handle.

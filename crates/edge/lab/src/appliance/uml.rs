@@ -9,6 +9,7 @@ use super::guest::note_of_second_boot;
 use super::mount_order::{DeviceNames, mount_order};
 use super::network::{Network, NetworkNamespace};
 use super::spec::{ApplianceSpec, UmlPlace};
+use crate::guest_network::PortKind;
 use crate::uml::{UML_INTERFACE, UmlConfig, UmlDisk, UmlGuest, UmlInterface, uml_processor};
 
 /// The network of a guest that was to have QEMU's own: User Mode Linux has none, so it gets a namespace for itself.
@@ -32,6 +33,8 @@ pub(super) fn boot(
     };
     let failed = |source| ApplianceError::Machine { name: spec.name.clone(), source };
     let tap = Arc::new(namespace.plain_tap()?);
+    let note = format!("{}: its network is a packet socket: there is no tap device for this user", spec.name);
+    let mut notes: Vec<String> = (tap.kind == PortKind::Packet).then_some(note).into_iter().collect();
     let address = AddressOrder::Fixed { address: tap.address.octets(), prefix: tap.prefix };
     let cables = spec.tiers.cables.iter().cloned().map(UmlInterface::Cable);
     let root = UmlDisk::new(place.disk, spec.root.clone()).read_only();
@@ -43,7 +46,6 @@ pub(super) fn boot(
         boot_limit: place.boot_limit,
         processor: uml_processor(&spec.processors),
     };
-    let mut notes = Vec::new();
     let guest = UmlGuest::boot(&place.image, &config)
         .or_else(|error| {
             notes.push(note_of_second_boot(&spec.name, error)?);

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Arc;
 
 use crate::cable::CableEnd;
-use crate::guest_network::Tap;
+use crate::guest_network::{PortKind, Tap};
 
 /// What the guest's kernel calls its first interface, less the number.
 pub(crate) const INTERFACE: &str = "vec";
@@ -24,7 +24,8 @@ impl UmlInterface {
     pub(super) fn argument(&self, number: usize) -> io::Result<(String, OwnedFd)> {
         let (descriptor, mac, batches) = match self {
             // A tap device is read and written frame by frame: it is no socket.
-            Self::Tap(tap) => (tap.file.as_fd(), tap.mac(), ",vec=0"),
+            Self::Tap(tap) if tap.kind == PortKind::Tap => (tap.file.as_fd(), tap.mac(), ",vec=0"),
+            Self::Tap(port) => (port.file.as_fd(), port.mac(), ""),
             Self::Cable(cable) => (cable.socket(), cable.mac(), ""),
         };
         let descriptor = descriptor.try_clone_to_owned()?;

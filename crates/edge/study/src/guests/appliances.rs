@@ -85,7 +85,7 @@ impl ApplianceGuests {
     }
 
     fn with_uml(kernel: &UmlKernel, why: String) -> Result<Self, GuestsError> {
-        // Said before anything is built for them: User Mode Linux has no network that needs no rights.
+        // Said before anything is built for them.
         NetworkNamespace::new().map_err(GuestsError::NoNetwork)?;
         let image = UmlImage::for_appliances(kernel, UML_DISK).map_err(LabError::from)?;
         let why = format!("{why}; {} runs as a process", kernel.program.display());

@@ -13,6 +13,7 @@ use crate::applications::shown;
 use crate::args::appliance::ApplianceRunArgs;
 use crate::commands::study::study_failure;
 use crate::exit::Outcome;
+use crate::own_networks::command_within;
 use crate::say::{print_json, say, tell};
 use crate::{interrupt, recipes};
 
@@ -114,7 +115,7 @@ fn show(answer: &Answer, took: Duration) {
         say!("port     {port} at {address}");
     }
     if let Some(network) = network.as_ref().filter(|_| !ports.is_empty()) {
-        say!("its network is its own: nsenter --net={network} COMMAND runs a client there");
+        say!("its network is its own: {} COMMAND runs a client there", command_within(network));
     }
 }
 

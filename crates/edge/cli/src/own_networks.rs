@@ -1,0 +1,50 @@
+//! Networks for guests of User Mode Linux that an ordinary user starts.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use virtbench_lab::allow_own_networks;
+
+use crate::args::appliance::ApplianceCommand;
+use crate::args::desktops_study::DesktopPlaceArg;
+use crate::args::qemu::AcceleratorArg;
+use crate::args::tiles_study::TilePlaceArg;
+use crate::args::{Command, StudyCommand};
+use crate::exit::{Failure, Kind, Outcome};
+
+static IN_OWN_USER_NAMESPACE: AtomicBool = AtomicBool::new(false);
+
+/// Has this process be able to make the networks of guests that a command starts, and starts alone: what runs natively beside them
+/// needs root all the same. To be called before there is a second thread.
+pub fn allow_for(command: &Command) -> Outcome {
+    let are_made = match command {
+        Command::Appliance(ApplianceCommand::Run(run)) => !run.native && is_uml(run.qemu.accelerator),
+        Command::Study(StudyCommand::Desktops(study)) => {
+            study.environment == DesktopPlaceArg::Vm && is_uml(study.qemu.accelerator)
+        }
+        Command::Study(StudyCommand::Tiles(study)) => {
+            matches!(study.environment, TilePlaceArg::Vm) && is_uml(study.qemu.accelerator)
+        }
+        _ => false,
+    };
+    if !are_made {
+        return Ok(());
+    }
+    let is_own = allow_own_networks().map_err(|why| {
+        Failure::message(Kind::Environment, format!("--accelerator uml: {why}; run as root, or allow it"))
+    })?;
+    IN_OWN_USER_NAMESPACE.store(is_own, Ordering::Relaxed);
+    Ok(())
+}
+
+/// The words by which the user runs a command in a network that this process has at `path`.
+pub fn command_within(path: &str) -> String {
+    if IN_OWN_USER_NAMESPACE.load(Ordering::Relaxed) {
+        let user = format!("--preserve-credentials --user=/proc/{}/ns/user", std::process::id());
+        return format!("nsenter {user} --net={path}");
+    }
+    format!("nsenter --net={path}")
+}
+
+fn is_uml(accelerator: AcceleratorArg) -> bool {
+    accelerator == AcceleratorArg::Uml
+}

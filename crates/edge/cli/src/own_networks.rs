@@ -30,7 +30,7 @@ pub fn allow_for(command: &Command) -> Outcome {
         return Ok(());
     }
     let is_own = allow_own_networks().map_err(|why| {
-        Failure::message(Kind::Environment, format!("--accelerator uml: {why}; run as root, or allow it"))
+        Failure::message(Kind::Environment, format!("--accelerator uml: {why}; run as root, or allow that"))
     })?;
     IN_OWN_USER_NAMESPACE.store(is_own, Ordering::Relaxed);
     Ok(())

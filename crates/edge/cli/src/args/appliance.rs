@@ -1,6 +1,7 @@
 //! `virtbench appliance`
 
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
@@ -17,6 +18,8 @@ pub enum ApplianceCommand {
     List(ApplianceListArgs),
     /// Start an appliance to try it: its services, where its ports are, and its logs
     Run(ApplianceRunArgs),
+    /// Measure what the path to an appliance that runs costs: round trips, and bytes a second either way
+    Path(AppliancePathArgs),
     /// Open a shell, or run a command, in a copy of an appliance's root that is gone afterwards
     Shell(ApplianceShellArgs),
     /// Remove what was built
@@ -92,6 +95,22 @@ pub struct ApplianceRunArgs {
     #[command(flatten)]
     pub qemu: QemuArgs,
     /// Print one JSON object once it is ready
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `virtbench appliance path`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+It takes two seconds, and runs where clients of the appliance run: in its network namespace, if it has one.
+
+Examples:
+  nsenter --net=/proc/4711/fd/5 virtbench appliance path 10.77.0.10:47000")]
+pub struct AppliancePathArgs {
+    /// Where its agent answers, as `virtbench appliance run` says
+    #[arg(value_name = "ADDRESS:PORT")]
+    pub address: SocketAddr,
+    /// Print one JSON object
     #[arg(long)]
     pub json: bool,
 }

@@ -2,6 +2,7 @@
 
 mod build;
 mod list;
+mod path;
 mod run;
 
 mod words;
@@ -23,6 +24,7 @@ pub fn execute(command: &ApplianceCommand) -> Outcome {
         ApplianceCommand::Build(args) => build::execute(args),
         ApplianceCommand::List(args) => list::execute(args),
         ApplianceCommand::Run(args) => run::execute(args),
+        ApplianceCommand::Path(args) => path::execute(args),
         ApplianceCommand::Shell(args) => open(args),
         ApplianceCommand::Remove(args) => take_away(args),
     }

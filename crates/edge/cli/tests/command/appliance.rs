@@ -248,11 +248,11 @@ fn an_appliance_runs_to_be_tried_and_leaves_nothing() {
 
 /// What a server that runs like this says to a client, whose words and which are the same wherever it runs.
 fn said_by(recipe: &str, more: &[&str], client: &[&str]) -> String {
-    said_by_run(virtbench(), recipe, more, client)
+    said_by_run(virtbench(), recipe, more, client).1
 }
 
-/// The same where this command is virtbench, for whoever it runs.
-fn said_by_run(mut command: Command, recipe: &str, more: &[&str], client: &[&str]) -> String {
+/// The same where this command is virtbench, for whoever it runs, after what virtbench says, and what the path costs.
+fn said_by_run(mut command: Command, recipe: &str, more: &[&str], client: &[&str]) -> (Value, String) {
     let mut child = command.args(["appliance", "run", recipe, "--json"]).args(more).spawn().unwrap();
     let mut line = String::new();
     let mut said = std::io::BufReader::new(child.stdout.take().unwrap());
@@ -261,17 +261,22 @@ fn said_by_run(mut command: Command, recipe: &str, more: &[&str], client: &[&str
         assert!(std::io::BufRead::read_line(&mut said, &mut line).unwrap() > 0, "{recipe} {more:?}");
     }
     child.stdout = Some(said.into_inner());
-    let answer: Value = serde_json::from_str(&line).unwrap();
+    let mut answer: Value = serde_json::from_str(&line).unwrap();
+    let network = format!("--net={}", answer["network"].as_str().unwrap());
+    let mut path = Command::new("nsenter");
+    path.arg(&network).arg(env!("CARGO_BIN_EXE_virtbench")).args(["appliance", "path", "--json"]);
+    let path = path.arg(answer["agent"].as_str().unwrap()).output().unwrap();
+    answer["path"] = serde_json::from_slice(&path.stdout).unwrap_or_else(|_| panic!("{path:?}"));
     let (_, address) = answer["ports"].as_object().unwrap().iter().next().unwrap();
     let (host, port) = address.as_str().unwrap().split_once(':').unwrap();
     let mut command = Command::new("nsenter");
-    command.arg(format!("--net={}", answer["network"].as_str().unwrap())).arg(client[0]);
+    command.arg(&network).arg(client[0]);
     let output = command.args(["-h", host, "-p", port]).args(&client[1..]).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     signal(&child, "INT");
     let ended = finish(child);
     assert_eq!(ended.code(), 0, "{ended:?}");
-    String::from_utf8(output.stdout).unwrap()
+    (answer, String::from_utf8(output.stdout).unwrap())
 }
 
 #[test]
@@ -313,9 +318,11 @@ fn a_guest_of_user_mode_linux_is_reached_without_rights_and_without_a_tap_device
         // Long values are cut into frames, and their checksums are looked at.
         let script =
             "redis.call('set', 'a', string.rep('x', 3000000)); return {redis.call('get', 'a'), 'whole'}";
-        let said =
-            said_by_run(command, "redis", &["--accelerator", "uml"], &["redis-cli", "eval", script, "0"]);
+        let client = ["redis-cli", "eval", script, "0"];
+        let (answer, said) = said_by_run(command, "redis", &["--accelerator", "uml"], &client);
         assert!(said.len() > 3_000_000 && said.trim().ends_with("whole"), "{before}: {} bytes", said.len());
+        let [to, from] = ["to", "from"].map(|way| answer["path"][format!("{way}_bytes_per_s")].as_f64());
+        assert!(to > Some(1e5) && from > Some(1e5), "{before}: {answer}");
     }
 }
 

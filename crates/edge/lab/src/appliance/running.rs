@@ -259,14 +259,19 @@ impl RunningAppliance {
         }
     }
 
+    /// Where its agent answers whoever measures the path to it.
+    #[must_use]
+    pub fn path_address(&self) -> Option<SocketAddr> {
+        self.addresses.get(&self.path_port).copied()
+    }
+
     /// Measures what the path costs now.
     ///
     /// # Errors
     /// It cannot be reached.
     pub fn measure_path(&mut self) -> Result<PathCost, ApplianceError> {
         let failed = |source| ApplianceError::Path { name: self.name.clone(), source };
-        let address = self.addresses.get(&self.path_port).copied();
-        let address = address.ok_or_else(|| failed(io::ErrorKind::AddrNotAvailable.into()))?;
+        let address = self.path_address().ok_or_else(|| failed(io::ErrorKind::AddrNotAvailable.into()))?;
         let cost = measure_path(&self.reach, address).map_err(failed)?;
         self.facts.path = Some(cost.clone());
         Ok(cost)

@@ -33,6 +33,10 @@ struct Answer {
     ports: BTreeMap<u16, String>,
     /// Its network namespace, where clients have to be; nothing where they reach it from this host's network.
     network: Option<String>,
+    /// The words before a client's command that bring it there.
+    enter: Option<String>,
+    /// Where its agent answers whoever measures the path to it.
+    agent: Option<String>,
 }
 
 /// Starts an appliance, says where it is, and ends it in good order.
@@ -99,13 +103,15 @@ fn answer(name: &str, vm: bool, tried: &TriedAppliance) -> Answer {
         vm,
         process: appliance.processes().first().copied(),
         services: appliance.facts().services.iter().map(|one| (one.service.clone(), one.ready_ns)).collect(),
+        enter: appliance.reach().path().map(|path| command_within(&path)),
         network: appliance.reach().path(),
+        agent: appliance.path_address().map(|address| address.to_string()),
         ports: ports.filter_map(|port| Some((port, appliance.address(port)?.to_string()))).collect(),
     }
 }
 
 fn show(answer: &Answer, took: Duration) {
-    let Answer { appliance, vm, services, ports, network, .. } = answer;
+    let Answer { appliance, vm, services, ports, enter, agent, .. } = answer;
     let place = if *vm { "in a VM" } else { "natively" };
     say!("{appliance} runs {place} after {:.1} s; Ctrl-C ends it", took.as_secs_f64());
     for (name, ready_ns) in services {
@@ -114,8 +120,11 @@ fn show(answer: &Answer, took: Duration) {
     for (port, address) in ports {
         say!("port     {port} at {address}");
     }
-    if let Some(network) = network.as_ref().filter(|_| !ports.is_empty()) {
-        say!("its network is its own: {} COMMAND runs a client there", command_within(network));
+    if let Some(agent) = agent {
+        say!("agent    at {agent}: `virtbench appliance path {agent}` measures the path to it");
+    }
+    if let Some(enter) = enter.as_ref().filter(|_| !ports.is_empty()) {
+        say!("its network is its own: {enter} COMMAND runs a client there");
     }
 }
 

@@ -1,12 +1,13 @@
 //! `virtbench sweep`: what runs have left on a hypervisor, from wherever they ran.
 
+use std::fs::File;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
 use crate::support::libvirtd::Libvirtd;
-use crate::support::{Finished, folder, run, signal, wait_for};
+use crate::support::{Finished, children, folder, run, signal, wait_for};
 
 fn sweep(libvirtd: &Libvirtd, more: &[&str]) -> Finished {
     let platform = format!("libvirt+{}", libvirtd.connection());
@@ -52,6 +53,9 @@ fn what_a_run_has_left_that_was_killed_in_a_container_is_found_and_removed_with_
     let nothing = sweep(&libvirtd, &[]);
     assert!(nothing.code() == 0 && nothing.stdout.contains("nothing is left"), "{nothing:?}");
     let mut killed = in_a_container(&libvirtd, &temp.path().join("killed"));
+    // The kernel gives the number of a namespace that has gone to the next one, whose run then knows that this one has ended.
+    let inside = children(killed.id()).first().unwrap().0;
+    let _namespace = File::open(format!("/proc/{inside}/ns/pid")).unwrap();
     let live = runs(&libvirtd);
     assert_eq!(
         (live.len(), &live[0]["host"], &live[0]["is_dead"]),

@@ -84,7 +84,7 @@ impl Colocation {
         let (guest, setup) = (&self.options.guest, &self.options.setup);
         match (guest.accelerator, setup.not_in_uml()) {
             (WantedAccelerator::Uml, Some(lacks)) => {
-                Err(GuestsError::NoUml(format!("its guests have not {lacks} ({setup})").into()))
+                Err(GuestsError::NoUml(format!("its guests cannot have {lacks} ({setup})").into()))
             }
             (_, Some(_)) => Guests::of_qemu(guest, &[setup.adapter], extras, &mut |what| run.remark(what)),
             (_, None) => run.find_guests(guest, &[setup.adapter], extras),

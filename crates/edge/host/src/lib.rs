@@ -7,6 +7,7 @@ mod disk_busy;
 mod facts;
 mod network_use;
 mod others;
+mod processes;
 mod room;
 
 pub use cpu::{CpuSample, Unreadable};
@@ -15,5 +16,5 @@ pub use disk::{chosen_scheduler, disk_facts};
 pub use disk_busy::disk_busy_ms;
 pub use facts::{available_memory_bytes, host_facts, memory_bytes};
 pub use network_use::NetworkSample;
-pub use others::with_descendants;
+pub use processes::{Processes, system_ticks, user_ticks, with_descendants};
 pub use room::free_bytes;

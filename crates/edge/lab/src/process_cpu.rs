@@ -1,8 +1,8 @@
 //! The CPU use of single processes, beside that of the whole host.
 
-use procfs::process::Process;
+use procfs::process::Stat;
 use virtbench_agent::now_ns;
-use virtbench_host::with_descendants;
+use virtbench_host::{Processes, system_ticks, user_ticks};
 use virtbench_record::{ProcessRole, ProcessUse};
 
 /// A process whose CPU use is to be told apart, with the processes that descend from it; virtbench's own are told apart themselves.
@@ -32,6 +32,15 @@ struct Account {
 }
 
 impl Account {
+    fn of(stat: &Stat) -> Self {
+        Self {
+            name: stat.comm.clone(),
+            threads: u32::try_from(stat.num_threads).unwrap_or(0),
+            user_ticks: user_ticks(stat),
+            system_ticks: system_ticks(stat),
+        }
+    }
+
     /// Both together, under the name of the first.
     fn with(self, other: Self) -> Self {
         Self {
@@ -44,12 +53,16 @@ impl Account {
 }
 
 impl ProcessSample {
-    /// Reads `/proc/PID/stat` of each: threads, those that have ended included, and children that
+    /// Reads the accounts of each: threads, those that have ended included, and children that
     /// were waited for. Accounts are kept in ticks of 10 ms; one that cannot be read is left out.
     pub(crate) fn take(observed: &[Observed]) -> Self {
-        let of_one = |one: &Observed| match one.role {
-            ProcessRole::Virtbench => account(one.process_id),
-            _ => with_descendants(one.process_id).into_iter().filter_map(account).reduce(Account::with),
+        let processes = Processes::read().ok();
+        let of_one = |one: &Observed| {
+            let processes = processes.as_ref()?;
+            match one.role {
+                ProcessRole::Virtbench => processes.get(one.process_id).map(Account::of),
+                _ => processes.tree(one.process_id).map(Account::of).reduce(Account::with),
+            }
         };
         let accounts = observed.iter().map(of_one).collect();
         Self { at_ns: now_ns(), accounts }
@@ -77,19 +90,10 @@ impl ProcessSample {
     }
 }
 
-fn account(process_id: u32) -> Option<Account> {
-    let stat = Process::new(i32::try_from(process_id).ok()?).ok()?.stat().ok()?;
-    let with_children = |own: u64, children: i64| own + u64::try_from(children).unwrap_or(0);
-    Some(Account {
-        name: stat.comm,
-        threads: u32::try_from(stat.num_threads).unwrap_or(0),
-        user_ticks: with_children(stat.utime, stat.cutime),
-        system_ticks: with_children(stat.stime, stat.cstime),
-    })
-}
-
 #[cfg(test)]
 mod tests {
+    use virtbench_host::with_descendants;
+
     use super::*;
 
     fn own() -> Vec<Observed> {
@@ -112,7 +116,7 @@ mod tests {
     fn work_is_seen_where_it_is_done() {
         let first = ProcessSample::take(&own());
         // Until two ticks of this process are accounted, however busy the machine is.
-        let spent = || account(std::process::id()).unwrap();
+        let spent = || ProcessSample::take(&own()).accounts[0].clone().unwrap();
         let before = spent();
         while spent().user_ticks + spent().system_ticks < before.user_ticks + before.system_ticks + 2 {
             std::hint::black_box((0..10_000u64).sum::<u64>());

@@ -34,7 +34,8 @@ help:
 	@echo "make appliances  what \`virtbench appliance build\` needs of the distribution"
 	@echo "make install  install the command, its manual pages and completions (PREFIX=/usr/local)"
 
-# Half of the usual time a point: a first report in a minute and a half. Its intervals say what that leaves open.
+# Half of the usual time a point: with two platforms beside native a first report in two and a half minutes. Its intervals say what that
+# leaves open.
 STUDY_TIMES ?= --ramp 200ms --time 600ms
 study: setup-study build
 	$(VIRTBENCH) doctor --quiet

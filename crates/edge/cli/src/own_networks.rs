@@ -5,8 +5,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use virtbench_lab::allow_own_networks;
 
 use crate::args::appliance::ApplianceCommand;
-use crate::args::desktops_study::DesktopPlaceArg;
-use crate::args::qemu::AcceleratorArg;
 use crate::args::tiles_study::TilePlaceArg;
 use crate::args::{Command, StudyCommand};
 use crate::exit::{Failure, Kind, Outcome};
@@ -17,12 +15,10 @@ static IN_OWN_USER_NAMESPACE: AtomicBool = AtomicBool::new(false);
 /// needs root all the same. To be called before there is a second thread.
 pub fn allow_for(command: &Command) -> Outcome {
     let are_made = match command {
-        Command::Appliance(ApplianceCommand::Run(run)) => !run.native && is_uml(run.qemu.accelerator),
-        Command::Study(StudyCommand::Desktops(study)) => {
-            study.environment == DesktopPlaceArg::Vm && is_uml(study.qemu.accelerator)
-        }
+        Command::Appliance(ApplianceCommand::Run(run)) => !run.native && run.qemu.is_uml(),
+        Command::Study(StudyCommand::Desktops(study)) => study.are_in_uml(),
         Command::Study(StudyCommand::Tiles(study)) => {
-            matches!(study.environment, TilePlaceArg::Vm) && is_uml(study.qemu.accelerator)
+            matches!(study.environment, TilePlaceArg::Vm) && study.qemu.is_uml()
         }
         _ => false,
     };
@@ -43,8 +39,4 @@ pub fn command_within(path: &str) -> String {
         return format!("nsenter {user} --net={path}");
     }
     format!("nsenter --net={path}")
-}
-
-fn is_uml(accelerator: AcceleratorArg) -> bool {
-    accelerator == AcceleratorArg::Uml
 }

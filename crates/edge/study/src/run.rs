@@ -4,13 +4,11 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use virtbench_lab::{Adapter, crossing_cost, host_facts};
+use virtbench_lab::{crossing_cost, host_facts};
 use virtbench_record::{Plan, Provenance, RUN_FORMAT, Record};
 
 use crate::event::{Event, Observer};
 use crate::folder::{FolderError, RunFolder, read_provenance};
-use crate::guests::{Extras, Guests};
-use crate::guests::{GuestOptions, GuestsError};
 use crate::study_error::StudyError;
 
 /// What came of measuring in a run whose folder stays: a failure is told after what was measured.
@@ -58,19 +56,6 @@ impl<'a> Run<'a> {
     /// Says what a user would like to know.
     pub(crate) fn remark(&mut self, what: &str) {
         self.observer.event(Event::Remark(what));
-    }
-
-    /// Looks for everything that guests with these adapters need.
-    ///
-    /// # Errors
-    /// As [`Guests::find`].
-    pub(crate) fn find_guests(
-        &mut self,
-        options: &GuestOptions,
-        adapters: &[&'static Adapter],
-        extras: Extras<'_>,
-    ) -> Result<Guests, GuestsError> {
-        Guests::find(options, adapters, extras, &mut |what| self.remark(what))
     }
 
     /// The folder for the test disks: the one asked for, or that of the run.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use thiserror::Error;
 use virtbench_lab::{
-    Adapter, DiskSettings, SettingError, Transport, UnknownAdapter, find_adapter, served_adapter,
+    Adapter, DiskSettings, SettingError, Transport, UmlDiskKind, UnknownAdapter, find_adapter,
 };
 use virtbench_record::{BackingFacts, SetupFacts};
 
@@ -120,8 +120,7 @@ impl Setup {
         if self.settings.depth.is_some() || self.settings.packed.is_some() {
             return Some("the settings depth and packed, which are of QEMU's device");
         }
-        (!["virtio-blk", served_adapter().name].contains(&self.adapter.name))
-            .then_some("another adapter than virtio-blk")
+        (!UmlDiskKind::stands_for(self.adapter)).then_some("another adapter than virtio-blk")
     }
 
     /// Whether a qemu-storage-daemon stands between QEMU and the blocks.

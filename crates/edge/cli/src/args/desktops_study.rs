@@ -90,6 +90,13 @@ pub struct DesktopsStudyArgs {
     pub folder: FolderArgs,
 }
 
+impl DesktopsStudyArgs {
+    /// Whether desktops are in guests of User Mode Linux, which are named for it.
+    pub fn are_in_uml(&self) -> bool {
+        self.environment == DesktopPlaceArg::Vm && self.qemu.is_uml()
+    }
+}
+
 /// Where desktops run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DesktopPlaceArg {

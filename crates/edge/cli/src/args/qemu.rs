@@ -17,6 +17,11 @@ pub struct QemuArgs {
 }
 
 impl QemuArgs {
+    /// Whether guests of User Mode Linux are named.
+    pub fn is_uml(&self) -> bool {
+        self.accelerator == AcceleratorArg::Uml
+    }
+
     /// What executes their instructions, as a plan names it.
     pub fn accelerator_name(&self) -> String {
         self.accelerator.wanted().name().to_owned()

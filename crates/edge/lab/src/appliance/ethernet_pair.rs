@@ -47,7 +47,7 @@ fn order(name: &str, peer: &str, there: i32) -> Vec<u8> {
     let body =
         [NEW_DEVICE.to_vec(), attribute(IFLA_IFNAME, &text(name)), attribute(IFLA_LINKINFO, &kind.concat())];
     let body = body.concat();
-    let mut order = length(HEADER_BYTES + body.len(), 4);
+    let mut order = u32::try_from(HEADER_BYTES + body.len()).unwrap_or(u32::MAX).to_ne_bytes().to_vec();
     order.extend(RTM_NEWLINK.to_ne_bytes());
     order.extend(NLM_F_REQUEST_ACK_CREATE_EXCL.to_ne_bytes());
     // Number and sender: there is one request, and the kernel knows whose it is.
@@ -58,20 +58,11 @@ fn order(name: &str, peer: &str, there: i32) -> Vec<u8> {
 
 /// `struct nlattr` with what it holds, padded to four bytes.
 fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
-    let mut attribute = length(4 + value.len(), 2);
+    let mut attribute = u16::try_from(4 + value.len()).unwrap_or(u16::MAX).to_ne_bytes().to_vec();
     attribute.extend(kind.to_ne_bytes());
     attribute.extend(value);
     attribute.resize(attribute.len().next_multiple_of(4), 0);
     attribute
-}
-
-/// A length in so many bytes.
-fn length(length: usize, bytes: usize) -> Vec<u8> {
-    let length = u32::try_from(length).unwrap_or(u32::MAX);
-    match bytes {
-        2 => u16::try_from(length).unwrap_or(u16::MAX).to_ne_bytes().to_vec(),
-        _ => length.to_ne_bytes().to_vec(),
-    }
 }
 
 /// What `struct nlmsgerr` says, which is also sent where all went well.

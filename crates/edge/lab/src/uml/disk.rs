@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::adapters::served_adapter;
+use crate::adapters::{Adapter, served_adapter};
 use crate::guest_disk::GuestDisk;
 
 /// What a guest sees a disk through.
@@ -35,6 +35,12 @@ impl UmlDiskKind {
     #[must_use]
     pub fn find(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|(own, _)| *own == name).map(|(_, kind)| kind)
+    }
+
+    /// Whether guests with this adapter of QEMU's have the same as those with the virtio disk of User Mode Linux.
+    #[must_use]
+    pub fn stands_for(adapter: &Adapter) -> bool {
+        [Self::VirtioBlk.name(), served_adapter().name].contains(&adapter.name)
     }
 
     /// The modules that a guest needs for it.

@@ -12,8 +12,7 @@ use crate::environments::FoundEnvironments;
 use crate::estimate::Estimate;
 use crate::event::Event;
 use crate::folder::RunFolder;
-use crate::guests::{Extras, Guests};
-use crate::guests::{GuestsError, WantedAccelerator};
+use crate::guests::{Extras, Guests, GuestsError, WantedAccelerator};
 use crate::run::{Run, RunEnd};
 use crate::study_error::StudyError;
 
@@ -82,12 +81,13 @@ impl Colocation {
     /// What the machines are, if they are guests: QEMU's where User Mode Linux has not their disk.
     fn find_guests(&self, extras: Extras<'_>, run: &mut Run<'_>) -> Result<Guests, GuestsError> {
         let (guest, setup) = (&self.options.guest, &self.options.setup);
+        let (adapters, remark) = (&[setup.adapter], &mut |what: &str| run.remark(what));
         match (guest.accelerator, setup.not_in_uml()) {
             (WantedAccelerator::Uml, Some(lacks)) => {
                 Err(GuestsError::NoUml(format!("its guests cannot have {lacks} ({setup})").into()))
             }
-            (_, Some(_)) => Guests::of_qemu(guest, &[setup.adapter], extras, &mut |what| run.remark(what)),
-            (_, None) => run.find_guests(guest, &[setup.adapter], extras),
+            (_, Some(_)) => Guests::of_qemu(guest, adapters, extras, remark),
+            (_, None) => Guests::find(guest, adapters, extras, remark),
         }
     }
 

@@ -12,8 +12,7 @@ use virtbench_lab::{
 
 use super::uri::{EnvironmentUri, LibvirtUri, NamedEnvironment, QemuUri, UmlUri};
 use crate::contents::Contents;
-use crate::guests::GuestOptions;
-use crate::guests::{Extras, Guests};
+use crate::guests::{Extras, GuestOptions, Guests};
 use crate::images::Images;
 use crate::prerequisites::check_tools;
 use crate::setup::Setup;

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use virtbench_lab::{
     Adapter, BOOT_LIMIT, CarriedFile, Environment, Filesystem, GuestConfig, GuestDisk, GuestImage, LabError,
-    Qemu, Uml, UmlConfig, UmlDisk, UmlImage, UmlKernel, Vm, find_kernel, served_adapter, uml_processor,
+    Qemu, Uml, UmlConfig, UmlDisk, UmlDiskKind, UmlImage, UmlKernel, Vm, find_kernel, served_adapter,
+    uml_processor,
 };
 use virtbench_record::{AcceleratorFacts, SetupFacts};
 
@@ -227,7 +228,6 @@ impl Guests {
 
 /// Why guests of User Mode Linux cannot have one of these adapters; nothing if they can.
 fn no_adapters(adapters: &[&'static Adapter]) -> Option<String> {
-    let has = |adapter: &&&Adapter| [UML_DISK.name(), served_adapter().name].contains(&adapter.name);
-    let other = adapters.iter().find(|adapter| !has(adapter))?;
+    let other = adapters.iter().find(|adapter| !UmlDiskKind::stands_for(adapter))?;
     Some(format!("its guests have no {}: choose virtio-blk", other.name))
 }

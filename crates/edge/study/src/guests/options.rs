@@ -15,7 +15,7 @@ pub(super) const NO_KERNEL: &str =
 /// What is to execute a guest's instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum WantedAccelerator {
-    /// KVM if a guest really boots under it, else TCG.
+    /// KVM if a guest really boots under it, else User Mode Linux where it can have what is measured, else TCG.
     #[default]
     Auto,
     /// Hardware virtualization.

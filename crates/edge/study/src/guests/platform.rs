@@ -17,10 +17,7 @@ pub(super) fn uml_in_place_of_emulation(
     vcpus: u32,
     remark: &mut dyn FnMut(&str),
 ) -> Option<(UmlKernel, String)> {
-    if kernel.is_some() || vcpus > 1 {
-        return None;
-    }
-    let uml = UmlKernel::find().ok()?;
+    let uml = candidate(kernel, vcpus)?;
     let why = no_kvm(remark)?;
     match probe_uml(&uml) {
         Ok(()) => Some((uml, format!("{why}; guests of User Mode Linux boot"))),
@@ -37,7 +34,12 @@ pub(super) fn may_take_uml(kernel: Option<&Path>, vcpus: u32) -> bool {
         let known = known_accelerator(&Qemu::find().ok()?, &find_kernel(None).ok()?)?;
         Some(known.accelerator.is_kvm())
     };
-    kernel.is_none() && vcpus == 1 && UmlKernel::find().is_ok() && has_kvm() != Some(true)
+    candidate(kernel, vcpus).is_some() && has_kvm() != Some(true)
+}
+
+/// The kernel of User Mode Linux that is here, for guests that are to have so many processors and no kernel of QEMU's.
+fn candidate(kernel: Option<&Path>, vcpus: u32) -> Option<UmlKernel> {
+    (kernel.is_none() && vcpus == 1).then(UmlKernel::find)?.ok()
 }
 
 /// Why there is no KVM; nothing where there is.

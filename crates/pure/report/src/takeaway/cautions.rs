@@ -31,21 +31,20 @@ pub(crate) fn is_emulated(provenance: &Provenance) -> bool {
     guests.any(|guest| guest.accelerator.name.eq_ignore_ascii_case("tcg"))
 }
 
-/// Whether a guest of User Mode Linux was measured.
-pub(super) fn is_direct(provenance: &Provenance) -> bool {
-    provenance.guest.iter().chain(&provenance.other_guests).any(|guest| guest.accelerator.name == "uml")
+/// The guest of User Mode Linux that was measured, if one was.
+pub(super) fn uml_guest(provenance: &Provenance) -> Option<&GuestFacts> {
+    let mut guests = provenance.guest.iter().chain(&provenance.other_guests);
+    guests.find(|guest| guest.accelerator.name == "uml")
 }
 
 /// What the figures of a guest do not say, by what executes its instructions: software, or a KVM without hardware of its own.
 pub(crate) fn emulation(provenance: &Provenance) -> Option<String> {
     const EMULATED: &str = "TCG emulates the guest's processor in software: figures of the VM describe emulation, not the overhead of \
                             virtualization.";
-    let direct = uml(provenance);
-    match (is_emulated(provenance), direct) {
-        (true, Some(direct)) => return Some(format!("{EMULATED} {direct}")),
-        (true, None) => return Some(EMULATED.into()),
-        (false, Some(direct)) => return Some(direct),
-        (false, None) => {}
+    let emulated = is_emulated(provenance).then(|| EMULATED.to_owned());
+    let without_kvm: Vec<String> = emulated.into_iter().chain(uml(provenance)).collect();
+    if !without_kvm.is_empty() {
+        return Some(without_kvm.join(" "));
     }
     let here = provenance.guest.iter().map(|guest| (guest, &provenance.host));
     let elsewhere =
@@ -55,8 +54,7 @@ pub(crate) fn emulation(provenance: &Provenance) -> Option<String> {
 
 /// What guests of User Mode Linux are, with what crossing into their kernel costs; nothing where there is none.
 fn uml(provenance: &Provenance) -> Option<String> {
-    let mut guests = provenance.guest.iter().chain(&provenance.other_guests);
-    let guest = guests.find(|guest| guest.accelerator.name == "uml")?;
+    let guest = uml_guest(provenance)?;
     let cost = guest.crossing.zip(provenance.crossing).map_or_else(String::new, |(guest, host)| {
         let us = |ns: u64| significant(ns as f64 / 1e3);
         format!(

@@ -4,7 +4,7 @@ use virtbench_model::desktops::DesktopsAnalysis;
 use virtbench_record::{DesktopsNumbers, DesktopsPlan, Provenance};
 
 use super::Takeaway;
-use super::cautions::{emulation, is_direct};
+use super::cautions::{emulation, uml_guest};
 use crate::format::{MILLISECOND_NS, SECOND_NS, count, rounded, significant};
 
 /// Beyond this the processors are what limits, in percent of all of them.
@@ -198,7 +198,7 @@ fn cautions(provenance: &Provenance, plan: &DesktopsPlan, analysis: &DesktopsAna
     } else if !plan.vm {
         cautions
             .push("Desktops are sessions on the host itself: no hypervisor is in these figures.".to_owned());
-    } else if is_direct(provenance) {
+    } else if uml_guest(provenance).is_some() {
         cautions.push(
             "User Mode Linux has no screen: each desktop serves VNC itself over its network, as natively. Of a screen that a hypervisor \
              shows nothing is in these figures."

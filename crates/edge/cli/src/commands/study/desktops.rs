@@ -17,7 +17,6 @@ use virtbench_units::format_duration_ns;
 
 use super::common;
 use crate::args::desktops_study::{DesktopPlaceArg, DesktopsStudyArgs};
-use crate::args::qemu::AcceleratorArg;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::{password_file, small_file};
 
@@ -39,7 +38,7 @@ pub fn execute(args: &DesktopsStudyArgs) -> Outcome {
         );
         return Err(Failure::message(Kind::Usage, why));
     }
-    if are_of_uml(args) && args.vcpus > 1 {
+    if args.are_in_uml() && args.vcpus > 1 {
         let why = format!("--vcpus {}: a guest of User Mode Linux has one processor here", args.vcpus);
         return Err(Failure::message(Kind::Usage, why));
     }
@@ -111,11 +110,6 @@ fn desktops(
     }
 }
 
-/// Whether desktops are in guests of User Mode Linux.
-fn are_of_uml(args: &DesktopsStudyArgs) -> bool {
-    args.environment == DesktopPlaceArg::Vm && args.qemu.accelerator == AcceleratorArg::Uml
-}
-
 /// Desktops that the study starts: their root, and what VMs need.
 fn started(args: &DesktopsStudyArgs, day: &Day, run: &mut Run<'_>) -> Result<DesktopSource, StudyError> {
     let progress = &mut Progress { stop: run.stop, observer: &mut *run.observer };
@@ -124,7 +118,7 @@ fn started(args: &DesktopsStudyArgs, day: &Day, run: &mut Run<'_>) -> Result<Des
         check_native()?;
     }
     // Guests of User Mode Linux have no screen: there the desktop itself serves VNC.
-    let place = if is_vm && !are_of_uml(args) { ServicePlace::Vm } else { ServicePlace::Native };
+    let place = if is_vm && !args.are_in_uml() { ServicePlace::Vm } else { ServicePlace::Native };
     let desktop = DesktopAppliance::find(args.recipe.as_deref().unwrap_or(&day.recipe), place, progress)?;
     let guests = if is_vm {
         let remark = &mut |what: &str| run.observer.event(virtbench_study::Event::Remark(what));

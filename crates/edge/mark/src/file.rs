@@ -2,9 +2,10 @@
 
 use std::fs::{self, File};
 use std::io;
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{XattrFlags, lgetxattr, lsetxattr};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, XattrFlags, fsetxattr, lgetxattr, linkat, lsetxattr, open};
 use thiserror::Error;
 
 use crate::folder::is_on_this_machine;
@@ -98,10 +99,24 @@ pub fn make_marked_file(path: &Path, mark: &Mark) -> Result<File, FileMarkError>
             Removal::Foreign => return Err(FileMarkError::Foreign(path.to_owned())),
         }
     }
+    if let Some(file) = make_at_once(path, mark) {
+        return Ok(file);
+    }
     let file = File::options().read(true).write(true).create_new(true).open(path).map_err(failed)?;
     // Where it cannot be marked, it counts as somebody else's once this process has ended.
     let _ = write_attribute(path, mark);
     Ok(file)
+}
+
+/// Marks a file before it has a name, so that a kill leaves none without a mark. Not every file system has files without names.
+fn make_at_once(path: &Path, mark: &Mark) -> Option<File> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mode = Mode::from_raw_mode(0o666);
+    let file = File::from(open(folder, OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC, mode).ok()?);
+    fsetxattr(&file, MARK_ATTRIBUTE, mark.to_string().as_bytes(), XattrFlags::empty()).ok()?;
+    let nameless = format!("/proc/self/fd/{}", file.as_raw_fd());
+    linkat(CWD, nameless, CWD, path, AtFlags::SYMLINK_FOLLOW).ok()?;
+    Some(file)
 }
 
 /// Removes a file if virtbench made it and its maker has ended.
@@ -140,6 +155,22 @@ mod tests {
         assert!(error.to_string().contains("was not made by virtbench"), "{error}");
         assert!(matches!(remove_marked_file(&path), Ok(Removal::Foreign)));
         assert_eq!(fs::read(&path).unwrap(), b"precious");
+    }
+
+    #[test]
+    fn a_file_has_its_mark_before_it_has_a_name_and_is_as_any_other() {
+        let folder = tempfile::tempdir_in("/var/tmp").unwrap();
+        let [path, plain] = ["disk.img", "plain"].map(|name| folder.path().join(name));
+        let mark = mark();
+        let file = make_at_once(&path, &mark).unwrap();
+        assert_eq!(read_attribute(&path).as_deref().and_then(Mark::parse), Some(mark.clone()));
+        drop(File::create(&plain).unwrap());
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions();
+        assert_eq!(mode(&path), mode(&plain));
+        drop(file);
+        assert!(make_at_once(&path, &mark).is_none(), "what is there stays");
+        let from_here = make_marked_file(Path::new("/nonexistent/disk.img"), &mark);
+        assert!(matches!(from_here, Err(FileMarkError::Io { .. })));
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! remove it    -> read the Mark, then ask: is it ours, and has its maker ended?
 //! ```
 
+mod announced;
 mod file;
 mod folder;
 mod maker;
@@ -13,6 +14,7 @@ mod mark;
 mod removal;
 mod shell;
 
+pub use announced::{Announced, remove_announced};
 pub use file::{FileMarkError, make_marked_file, read_attribute, remove_marked_file, write_attribute};
 pub use folder::{FolderMarkError, MARK_FILE, mark_folder, read_folder_mark, remove_marked_folder};
 pub use maker::{Maker, Owner};

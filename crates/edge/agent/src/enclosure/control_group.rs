@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use procfs::process::Process;
 use thiserror::Error;
-use virtbench_mark::{Mark, Marked, RunId, read_attribute, remove_left_over, write_attribute};
+use virtbench_mark::{
+    Announced, Mark, Marked, RunId, read_attribute, remove_announced, remove_left_over, write_attribute,
+};
 
 /// What the groups' names begin with; then comes the process's number, for people who look. The name proves nothing: each has a mark.
 const PREFIX: &str = "virtbench-";
@@ -91,6 +93,7 @@ impl Hierarchy {
             // Whatever cannot be removed now is tried again by the next run.
             let _ = remove_left_over(&mut LeftGroup(entry.path()));
         }
+        remove_announced(self.root(), remove);
     }
 }
 
@@ -155,7 +158,9 @@ impl ControlGroup {
         hierarchy.sweep();
         let (mark, number) = (Mark::new(RunId::new_random(), "group"), NEXT.fetch_add(1, Ordering::Relaxed));
         let name = format!("{PREFIX}{}-{}-{number}", std::process::id(), mark.run);
-        let path = hierarchy.root().join(name);
+        let path = hierarchy.root().join(&name);
+        // A kill between the two steps leaves a group without a mark.
+        let _announced = Announced::new(hierarchy.root(), &name, &mark);
         fs::create_dir(&path).map_err(|source| GroupError { action: "make", path: path.clone(), source })?;
         // Before Linux 5.7 groups take no mark: what a kill leaves stays then.
         let _ = write_attribute(&path, &mark);
@@ -220,10 +225,13 @@ mod tests {
         let mine = Mark::new(RunId::new_random(), "group").to_string();
         let ended = mine.rsplit_once('=').map(|(start, _)| format!("{start}=1"));
         make("virtbench-ended-0", ended.clone());
-        make("renamed", ended);
+        make("renamed", ended.clone());
         make("virtbench-lives-0", Some(mine));
         make("virtbench-2147483646-5-0", None);
         make("machine", None);
+        make("virtbench-begun-0", None);
+        let begun = ended.and_then(|text| Mark::parse(&text)).unwrap();
+        std::mem::forget(Announced::new(folder.path(), "virtbench-begun-0", &begun));
         drop(ControlGroup::make(&hierarchy, "io").unwrap());
         let mut found: Vec<String> = fs::read_dir(folder.path())
             .unwrap()

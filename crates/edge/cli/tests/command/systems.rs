@@ -168,7 +168,7 @@ fn kill_9_leaves_no_process_and_no_device_and_the_next_run_removes_the_limits() 
     let pid = child.id();
     let devices = wait_for("both guests", || Some(loops_of(pid)).filter(|devices| devices.len() == 2));
     wait_for("their limits", || (groups_of(pid).len() == 2).then_some(()));
-    wait_for("I/O", || fs::metadata(out.join("blkio/run.json")).ok());
+    wait_for("the run's folder", || fs::metadata(out.join("blkio/run.json")).ok());
     let processes = children(pid);
     child.kill().unwrap();
     child.wait().unwrap();

@@ -74,14 +74,15 @@ fn mariadb_is_measured_natively_and_in_a_guest_from_the_same_bytes() {
 fn what_a_database_study_cannot_do_is_refused_before_anything_is_measured() {
     let temp = folder();
     let out = temp.path().join("run");
-    for (words, code, said) in [
-        (&["--users", "few"][..], 2, "write auto, or such as 1,4,16"),
-        (&["--users", "0"], 2, "no number of users"),
-        (&["--vcpus", "1000"], 2, "a side of 1000 processors"),
-        (&["--vcpus", "1", "--kernel", "/nowhere"], 4, "/nowhere"),
+    for (accelerator, words, code, said) in [
+        ("tcg", &["--users", "few"][..], 2, "write auto, or such as 1,4,16"),
+        ("tcg", &["--users", "0"], 2, "no number of users"),
+        ("tcg", &["--vcpus", "1000"], 2, "a side of 1000 processors"),
+        ("tcg", &["--vcpus", "1", "--kernel", "/nowhere"], 4, "/nowhere"),
+        ("uml", &["--vcpus", "2"], 4, "its guests have one processor, not 2"),
     ] {
         let mut command = virtbench();
-        command.args(["study", "oltp", "--accelerator", "tcg", "--out"]).arg(&out).args(words);
+        command.args(["study", "oltp", "--accelerator", accelerator, "--out"]).arg(&out).args(words);
         let finished = finish(command.spawn().unwrap());
         assert_eq!(finished.code(), code, "{words:?}: {finished:?}");
         assert!(finished.stderr.contains(said), "{words:?}: {finished:?}");

@@ -66,6 +66,10 @@ impl ApplianceGuests {
         (vcpus, screen): (u32, bool),
         remark: &mut dyn FnMut(&str),
     ) -> Result<Self, GuestsError> {
+        if wanted == WantedAccelerator::Uml {
+            // Before anything is measured beside them.
+            GuestsError::check_uml_processors(vcpus)?;
+        }
         let is_free = wanted == WantedAccelerator::Auto && !screen;
         let instead = is_free.then(|| uml_in_place_of_emulation(kernel, vcpus, remark)).flatten();
         if let Some((kernel, why)) = instead {

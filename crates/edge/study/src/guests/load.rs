@@ -147,11 +147,7 @@ impl Guests {
         if options.kernel.is_some() {
             return Err(GuestsError::no_uml(NO_KERNEL));
         }
-        if options.vcpus > 1 {
-            return Err(GuestsError::NoUml(
-                format!("its guests have one processor, not {}: --vcpus 1", options.vcpus).into(),
-            ));
-        }
+        GuestsError::check_uml_processors(options.vcpus)?;
         if let Some(why) = no_adapters(adapters) {
             return Err(GuestsError::NoUml(why.into()));
         }

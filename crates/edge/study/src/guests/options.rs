@@ -104,4 +104,13 @@ impl GuestsError {
     pub(crate) fn no_uml(why: &'static str) -> Self {
         Self::NoUml(why.into())
     }
+
+    /// # Errors
+    /// Guests of User Mode Linux are to have more processors than they have.
+    pub(super) fn check_uml_processors(vcpus: u32) -> Result<(), Self> {
+        match vcpus {
+            0 | 1 => Ok(()),
+            _ => Err(Self::NoUml(format!("its guests have one processor, not {vcpus}: --vcpus 1").into())),
+        }
+    }
 }

@@ -156,8 +156,8 @@ pub use built_appliance::BuiltAppliance;
 #[cfg(feature = "full")]
 pub use colocation::{
     Colocation, ColocationOptions, ComparedSystems, JobsError, NamedJob, Saturating, ScheduledSet,
-    SimulationError, TriedSystem, compare_systems, measure_sets, missing_sets, schedule_sets, simulate,
-    takes_a_rate,
+    SimulationError, TriedSystem, compare_systems, estimate_systems, measure_sets, missing_sets,
+    schedule_sets, simulate, takes_a_rate,
 };
 pub use contents::Contents;
 pub use course::Course;

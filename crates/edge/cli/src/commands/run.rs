@@ -86,7 +86,7 @@ fn arguments(matches: &ArgMatches) -> Result<Arguments, Failure> {
 /// Prints what would be run as a file, and how long it takes where that is known.
 fn dry_run(matches: &ArgMatches) -> Outcome {
     let (estimate, homes): (Option<Estimate>, Option<String>) = match arguments(matches)?.command {
-        Command::Study(command) => (study::estimate(&command)?, study::homes(&command)?),
+        Command::Study(command) => (Some(study::estimate(&command)?), study::homes(&command)?),
         _ => (None, None),
     };
     if let Some(homes) = homes {

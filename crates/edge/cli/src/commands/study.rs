@@ -39,33 +39,37 @@ use virtbench_study::Estimate;
 use crate::args::StudyCommand;
 use crate::exit::{Failure, Outcome};
 
-/// What the experiment measures and how long that takes about; nothing where that is known only once it runs.
+/// What the experiment measures, and how long that takes about where its plan tells.
 ///
 /// # Errors
 /// It is impossible.
-pub fn estimate(command: &StudyCommand) -> Result<Option<Estimate>, Failure> {
-    Ok(match command {
-        StudyCommand::NativeVsVm(args) => Some(native_vs_vm::study(args)?.estimate().map_err(study_failure)?),
+pub fn estimate(command: &StudyCommand) -> Result<Estimate, Failure> {
+    match command {
+        StudyCommand::NativeVsVm(args) => native_vs_vm::study(args)?.estimate().map_err(study_failure),
         StudyCommand::Adapters(args) => {
             let study = adapters::study(args)?;
-            Some(study.options.estimate(study.setups.len(), study.before()).map_err(study_failure)?)
+            study.options.estimate(study.setups.len(), study.before()).map_err(study_failure)
         }
-        StudyCommand::Compare(args) => Some(compare::study(args)?.estimate().map_err(study_failure)?),
+        StudyCommand::Compare(args) => compare::study(args)?.estimate().map_err(study_failure),
         #[cfg(feature = "full")]
-        StudyCommand::Neighbours(args) => Some(neighbours::study(args)?.estimate()),
+        StudyCommand::Neighbours(args) => Ok(neighbours::study(args)?.estimate()),
         #[cfg(feature = "full")]
-        StudyCommand::Deviation(args) if args.systems.is_empty() => Some(deviation::study(args)?.estimate()),
+        StudyCommand::Deviation(args) if args.systems.is_empty() => Ok(deviation::study(args)?.estimate()),
         #[cfg(feature = "full")]
-        StudyCommand::Operations(args) => Some(operations::estimate(args)?),
+        StudyCommand::Operations(args) => operations::estimate(args),
         #[cfg(feature = "full")]
-        StudyCommand::Oltp(args) => Some(oltp::estimate(args)?),
+        StudyCommand::Oltp(args) => oltp::estimate(args),
         #[cfg(feature = "full")]
-        StudyCommand::Application(args) => Some(application::estimate(args)?),
+        StudyCommand::Application(args) => application::estimate(args),
         #[cfg(feature = "full")]
-        StudyCommand::Tiles(args) => Some(tiles::estimate(args)?),
+        StudyCommand::Tiles(args) => tiles::estimate(args),
         #[cfg(feature = "full")]
-        StudyCommand::Deviation(_) | StudyCommand::Predictions(_) | StudyCommand::Desktops(_) => None,
-    })
+        StudyCommand::Deviation(args) => systems::estimate(args),
+        #[cfg(feature = "full")]
+        StudyCommand::Predictions(args) => predictions::estimate(args),
+        #[cfg(feature = "full")]
+        StudyCommand::Desktops(args) => desktops::estimate(args),
+    }
 }
 
 /// Where the machines of the experiment live, in words; nothing where it has none in environments.

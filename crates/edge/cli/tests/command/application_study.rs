@@ -170,3 +170,16 @@ fn data_can_lie_on_a_disk_of_the_fence_on_both_sides() {
     assert_eq!(results.matches("\"status\":\"measured\"").count(), 2, "{results}");
     assert_eq!((loops_in(temp.path()), scratch(&out)), (Vec::<String>::new(), Vec::new()));
 }
+
+#[test]
+fn the_storage_that_an_application_is_measured_on_is_recorded() {
+    let temp = folder();
+    // Another file system than that of the run folder, wherever the tests keep theirs.
+    let memory = tempfile::TempDir::new_in("/dev/shm").unwrap();
+    let storage = memory.path().display().to_string();
+    let (out, finished) =
+        study(temp.path(), "run", &scripted("echo rate 1", ""), &["--target-dir", storage.as_str()]);
+    assert_eq!(finished.code(), 0, "{finished:?}");
+    let run = run_json(&out);
+    assert_eq!(run["host"]["disk"]["filesystem"], "tmpfs", "{run}");
+}

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::support::run_folder::run_json;
 use crate::support::{build_appliances, finish, folder, virtbench};
 
 /// Counts the pictures that the browser could decode, each of a whole screen.
@@ -62,6 +63,8 @@ fn users_of_real_desktops_are_timed_by_what_they_see() {
         assert_eq!((at["lost"].as_array().map(Vec::len), &at["errors"]), (Some(0), &0.0.into()), "{at}");
         assert!(at["echo_median_ns"].as_u64().is_some_and(|ns| ns > 0), "keys change the picture: {at}");
     }
+    let provenance = run_json(&out);
+    assert!(provenance["appliances"][0]["packages"]["jwm"].is_string(), "{provenance}");
     let page = fs::read_to_string(out.join("report.html")).unwrap();
     assert!(page.contains("data:image/png;base64,iVBOR"), "the worst moment has its picture");
     assert!(page.contains("desktops a processor"));

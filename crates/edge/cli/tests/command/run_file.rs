@@ -82,3 +82,40 @@ fn a_wrong_file_is_refused_with_its_name_and_line() {
     assert_eq!(run(&["run", "/nonexistent.toml"]).code(), 2);
     assert_eq!(run(&["run", &folder.path().display().to_string()]).code(), 7);
 }
+
+#[test]
+fn a_dry_run_of_every_study_says_how_much_there_is_to_do() {
+    let folder = folder();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let case = |name: &str| {
+        format!("[[case]]\nname = '{name}'\ncommand = ['true']\nmetric = 'elapsed'\nworkers = 1\n")
+    };
+    let cases = write("cases.toml", &(case("one") + &case("two")));
+    for (name, text, said) in [
+        ("desktops", "study = 'desktops'\ndesktops = '1,2'\ntime = '20s'\n", "2 measurements, about 45s"),
+        (
+            "elsewhere",
+            "study = 'desktops'\nday = 'typing'\nenvironment = 'vnc://desk1,vnc://desk2'\ndesktops = '1,2'\ntime = '20s'\n",
+            "2 measurements, about 40s",
+        ),
+        (
+            "systems",
+            "study = 'deviation'\nsystems = 'none,VirtualFence'\nworkload = 'load:size=4k,read=50'\npattern = '5,5'\n\
+             repetitions = 1\ntime = '10s'\nramp = '1s'\n",
+            "8 measurements of 2 VMs, about 2m38s",
+        ),
+        (
+            "predictions",
+            &format!("study = 'predictions'\ncases = '{cases}'\ntrials = 3\n"),
+            "6 measurements; each takes as long as its tests take and what pieces of work cost",
+        ),
+    ] {
+        let file = write(&format!("{name}.toml"), text);
+        let dry = run(&["run", &file, "--dry-run"]);
+        assert!(dry.code() == 0 && dry.stderr.contains(said), "{name}: {dry:?}");
+    }
+}

@@ -217,6 +217,10 @@ impl<'a> LoadedAppliances<'a> {
 }
 
 impl ApplicationSides for LoadedAppliances<'_> {
+    fn storage(&self) -> &Path {
+        &self.parent
+    }
+
     fn measure(
         &mut self,
         side: &ApplianceSide,

@@ -33,7 +33,7 @@ impl ApplicationStudy {
     /// # Errors
     /// It failed before anything was measured. Any other failure is the answer, and the folder holds what was measured until then.
     pub fn run(&self, sides: &mut dyn ApplicationSides, run: &mut Run<'_>) -> Result<RunEnd, StudyError> {
-        let mut provenance = run.provenance(Plan::Application(self.plan.clone()), run.out);
+        let mut provenance = run.provenance(Plan::Application(self.plan.clone()), sides.storage());
         provenance.appliances.clone_from(&self.roots);
         let mut folder: RunFolder<ApplicationRecord> = run.open(provenance)?;
         let progress = &mut Progress { stop: run.stop, observer: run.observer };

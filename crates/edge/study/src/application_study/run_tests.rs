@@ -1,3 +1,4 @@
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tempfile::TempDir;
@@ -9,6 +10,7 @@ use super::*;
 use crate::applications::Progress;
 use crate::folder::RunFolder;
 use crate::folder::tests::described;
+use crate::run::Run;
 use crate::study_error::StudyError;
 
 use virtbench_samples::application as synthetic;
@@ -24,6 +26,11 @@ struct Fake {
 }
 
 impl ApplicationSides for Fake {
+    fn storage(&self) -> &Path {
+        // Measured in memory, whatever the run folder lies on.
+        Path::new("/proc")
+    }
+
     fn measure(
         &mut self,
         side: &ApplianceSide,
@@ -125,4 +132,15 @@ fn the_estimate_counts_the_boots_of_neighbours_and_tiers() {
     // Three repetitions of a native side and a VM, alone and beside two neighbours.
     assert_eq!(total(&alone), (12 * 60 + 3 * (4 + 10) * (1 + 3)) * SECOND_NS);
     assert_eq!(total(&tiered) - total(&alone), 3 * (4 + 10) * 2 * SECOND_NS);
+}
+
+#[test]
+fn the_storage_that_sides_work_on_is_recorded_and_not_that_of_the_run_folder() {
+    let temp = tempfile::tempdir().unwrap();
+    let (out, stop) = (temp.path().join("run"), AtomicBool::new(false));
+    let mut run = Run { out: &out, resume: false, command: Vec::new(), stop: &stop, observer: &mut () };
+    let study = ApplicationStudy { plan: synthetic::plan(), roots: Vec::new() };
+    study.run(&mut Fake::default(), &mut run).unwrap().unwrap();
+    let recorded = crate::folder::read_provenance(&out).unwrap().host.disk;
+    assert_eq!(recorded.filesystem, "proc", "{recorded:?}");
 }

@@ -1,5 +1,7 @@
 //! What a study of an application needs of its sides.
 
+use std::path::Path;
+
 use thiserror::Error;
 use virtbench_record::{ApplianceSide, ApplicationMeasured, GuestFacts};
 
@@ -30,6 +32,9 @@ impl ApplicationFailure {
 
 /// The sides of a study.
 pub trait ApplicationSides {
+    /// A file or folder on the storage that every side works on.
+    fn storage(&self) -> &Path;
+
     /// Boots a side anew, with so many neighbours beside it, from the bytes that every start begins with, and runs the client.
     /// Returns what it came to, and the guest that the side is.
     ///

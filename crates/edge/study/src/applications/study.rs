@@ -8,6 +8,7 @@ use super::error::ApplicationsError;
 use super::options::{Progress, VmOptions};
 use super::run::{missing_trials, run_predictions};
 use super::trials::HostAndVm;
+use crate::estimate::Estimate;
 use crate::folder::RunFolder;
 use crate::run::{Run, RunEnd};
 use crate::study_error::StudyError;
@@ -30,6 +31,21 @@ pub struct Predictions {
 }
 
 impl Predictions {
+    /// How many trials there are. An application takes as long as it takes, so nobody knows how long they are.
+    #[must_use]
+    pub fn estimate(&self) -> Estimate {
+        let measurements = self.cases.cases.len().saturating_mul(self.trials as usize);
+        let first = self.costs.is_none().then(|| "what pieces of work cost".to_owned());
+        Estimate {
+            measurements,
+            machines: None,
+            total_ns: None,
+            moments_ns: None,
+            is_bound: false,
+            besides: first,
+        }
+    }
+
     /// Tries whatever is missing in the run folder.
     ///
     /// # Errors

@@ -18,4 +18,4 @@ pub use schedule::{ScheduledSet, missing_sets, schedule_sets};
 pub use sets::{Saturating, takes_a_rate};
 pub use simulation::{SimulationError, simulate};
 pub use study::{Colocation, ColocationOptions, NamedJob};
-pub use systems::{ComparedSystems, TriedSystem, compare_systems};
+pub use systems::{ComparedSystems, TriedSystem, compare_systems, estimate_systems};

@@ -10,6 +10,7 @@ use virtbench_units::format_duration_ns;
 
 use super::simulation::simulate;
 use super::study::{Colocation, ColocationOptions};
+use crate::estimate::Estimate;
 use crate::fence::System;
 use crate::folder::{LoadedRun, load_run, read_provenance};
 use crate::run::Run;
@@ -49,6 +50,22 @@ pub struct ComparedSystems {
     pub tried: Vec<TriedSystem>,
     /// Why it is no success: the first failure, or that this host has none of the systems.
     pub failure: Option<StudyError>,
+}
+
+/// What a study measures under so many systems, and how long that takes about.
+#[must_use]
+pub fn estimate_systems(study: &Colocation, systems: usize) -> Estimate {
+    let Estimate { measurements, machines, total_ns, .. } = study.estimate();
+    let beside_ns = u64::try_from(BESIDE.as_nanos()).unwrap_or(u64::MAX);
+    let all_ns = |one_ns: u64| one_ns.saturating_add(beside_ns).saturating_mul(systems as u64);
+    Estimate {
+        measurements: measurements.saturating_mul(systems),
+        machines,
+        total_ns: total_ns.map(all_ns),
+        moments_ns: None,
+        is_bound: false,
+        besides: None,
+    }
 }
 
 /// Measures a study under each system, in a run folder of its own in the one of `run`. A system that fails or cannot be had

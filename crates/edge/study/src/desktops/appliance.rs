@@ -1,9 +1,9 @@
 //! The desktop that a study starts many of.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use virtbench_appliance::Appliance;
 use virtbench_recipe::{Recipe, ServicePlace, supplied};
+use virtbench_record::ApplianceRoot;
 
 use crate::applications::Progress;
 use crate::built_appliance::BuiltAppliance;
@@ -17,7 +17,7 @@ pub(super) const SESSION_PORT: u16 = 5999;
 /// A desktop's root.
 #[derive(Debug)]
 pub struct DesktopAppliance {
-    pub(super) appliance: Appliance,
+    pub(super) built: BuiltAppliance,
 }
 
 impl DesktopAppliance {
@@ -41,31 +41,41 @@ impl DesktopAppliance {
                 "the recipe {name} has data of its own: each desktop begins with its root alone, so put documents into [[files]]"
             )));
         }
-        Ok(Self { appliance: BuiltAppliance::find(&recipe, progress)?.appliance })
+        Ok(Self { built: BuiltAppliance::find(&recipe, progress)? })
     }
 
     /// Digest of the root, in hexadecimal digits.
     #[must_use]
     pub fn root_digest(&self) -> &str {
-        &self.appliance.manifest.digest
+        self.built.root_digest()
     }
 
     /// The recipe's name.
     #[must_use]
     pub fn name(&self) -> &str {
-        &self.appliance.recipe.name
+        &self.built.appliance.recipe.name
     }
 
     /// Whether its VMs have a screen.
     #[must_use]
     pub fn has_screen(&self) -> bool {
-        self.appliance.recipe.screen
+        self.built.appliance.recipe.screen
     }
 
     /// The least memory that it needs, in bytes.
     #[must_use]
     pub fn least_memory(&self) -> u64 {
-        self.appliance.recipe.memory
+        self.built.least_memory()
+    }
+
+    /// What it is made of.
+    pub(super) fn root(&self) -> ApplianceRoot {
+        self.built.root()
+    }
+
+    /// The image that every desktop reads. What one writes stays in its memory.
+    pub(super) fn image(&self) -> PathBuf {
+        self.built.appliance.image()
     }
 }
 

@@ -15,6 +15,7 @@ use virtbench_model::desktops::{desktops_left, next_desktops};
 use virtbench_record::{
     DesktopDone, DesktopEcho, DesktopGone, DesktopLink, DesktopNumbers, DesktopTimes, DesktopVideo,
     DesktopsMeasured, DesktopsPlan, DesktopsRecord, DesktopsStatus, FORMAT, GuestFacts, PicturePart, Plan,
+    Provenance,
 };
 use virtbench_units::LatencyRecorder;
 
@@ -49,11 +50,22 @@ impl DesktopsStudy {
     /// # Errors
     /// It failed before anything was measured. Any other failure is the answer, and the folder holds what was measured until then.
     pub fn run(&self, source: &DesktopSource, run: &mut Run<'_>) -> Result<RunEnd, StudyError> {
-        let provenance = run.provenance(Plan::Desktops(self.plan.clone()), run.out);
-        let mut folder: RunFolder<DesktopsRecord> = run.open(provenance)?;
+        let mut folder: RunFolder<DesktopsRecord> = run.open(self.provenance(source, run))?;
         let progress = &mut Progress { stop: run.stop, observer: run.observer };
         let measured = self.measure(&mut folder, source, progress);
         run.end(folder, measured)
+    }
+
+    /// With what desktops that are started here are made of, and the storage that they read it from.
+    fn provenance(&self, source: &DesktopSource, run: &Run<'_>) -> Provenance {
+        let plan = Plan::Desktops(self.plan.clone());
+        match source {
+            DesktopSource::Existing(_) => run.provenance(plan, run.out),
+            DesktopSource::Started { desktop, .. } => {
+                let appliances = vec![desktop.root()];
+                Provenance { appliances, ..run.provenance(plan, &desktop.image()) }
+            }
+        }
     }
 
     fn measure(
@@ -62,8 +74,8 @@ impl DesktopsStudy {
         source: &DesktopSource,
         progress: &mut Progress<'_>,
     ) -> Result<(), StudyError> {
-        let (total, total_ns) = self.estimate();
-        let planned = Estimate::of_total(usize::try_from(total).unwrap_or(usize::MAX), total_ns);
+        let planned = Self::estimate(&self.plan);
+        let total = planned.measurements as u64;
         progress.observer.event(Event::Planned(&planned));
         while let Some((desktops, repetition)) = next_desktops(&self.plan, folder.records()) {
             progress.check().map_err(StudyError::from)?;
@@ -90,13 +102,13 @@ impl DesktopsStudy {
         Ok(())
     }
 
-    /// How many sets of desktops there are, and how long they take in all, in nanoseconds, about.
+    /// What is measured, and how long that takes about.
     #[must_use]
-    pub fn estimate(&self) -> (u64, u64) {
-        let start = if self.plan.are_existing() { 0 } else { START_NS[usize::from(self.plan.vm)] };
-        let one = |number: u64| self.plan.time_ns.saturating_add(number.saturating_mul(start));
-        let repetitions = u64::from(self.plan.repetitions);
-        match &self.plan.desktops {
+    pub fn estimate(plan: &DesktopsPlan) -> Estimate {
+        let start = if plan.are_existing() { 0 } else { START_NS[usize::from(plan.vm)] };
+        let one = |number: u64| plan.time_ns.saturating_add(number.saturating_mul(start));
+        let repetitions = u64::from(plan.repetitions);
+        let (measurements, total_ns) = match &plan.desktops {
             DesktopNumbers::Given(numbers) => {
                 let total: u64 = numbers.iter().map(|number| one(u64::from(*number))).sum();
                 (numbers.len() as u64 * repetitions, total.saturating_mul(repetitions))
@@ -105,7 +117,8 @@ impl DesktopsStudy {
                 let each = one(u64::from(*most).min(8));
                 (SEARCHED * repetitions, each.saturating_mul(SEARCHED * repetitions))
             }
-        }
+        };
+        Estimate::of_total(usize::try_from(measurements).unwrap_or(usize::MAX), total_ns)
     }
 
     /// With the plan's link before them, if there is one.

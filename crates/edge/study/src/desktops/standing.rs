@@ -123,8 +123,8 @@ fn spec(
     let own = processors.iter().cycle().skip(first % processors.len().max(1)).take(plan.vcpus as usize);
     ApplianceSpec {
         name: format!("desktop {}", number + 1),
-        recipe: desktop.appliance.recipe.clone(),
-        root: desktop.appliance.image(),
+        recipe: desktop.built.appliance.recipe.clone(),
+        root: desktop.image(),
         data: None,
         vcpus: plan.vcpus,
         memory_bytes: plan.memory_bytes,

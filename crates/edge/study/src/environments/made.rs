@@ -240,6 +240,12 @@ pub struct MadeEnvironments {
 }
 
 impl MadeEnvironments {
+    /// The folder of this host in which disks lie, the first where there are several.
+    #[must_use]
+    pub fn storage(&self) -> Option<&Path> {
+        self.disks.keys().next().map(PathBuf::as_path)
+    }
+
     /// What a reader of results should know about the disks.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {

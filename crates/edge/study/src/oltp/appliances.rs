@@ -82,6 +82,10 @@ impl<'a> ApplianceSides<'a> {
 }
 
 impl OltpSides for ApplianceSides<'_> {
+    fn storage(&self) -> &Path {
+        &self.parent
+    }
+
     fn boot(
         &mut self,
         side: &ApplianceSide,

@@ -35,7 +35,7 @@ impl OltpStudy {
     /// # Errors
     /// It failed before anything was measured. Any other failure is the answer, and the folder holds what was measured until then.
     pub fn run(&self, sides: &mut dyn OltpSides, run: &mut Run<'_>) -> Result<RunEnd, StudyError> {
-        let mut provenance = run.provenance(Plan::Oltp(self.plan.clone()), run.out);
+        let mut provenance = run.provenance(Plan::Oltp(self.plan.clone()), sides.storage());
         provenance.appliances.extend(self.root.clone());
         let mut folder: RunFolder<OltpRecord> = run.open(provenance)?;
         let progress = &mut Progress { stop: run.stop, observer: run.observer };

@@ -1,3 +1,4 @@
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tempfile::TempDir;
@@ -8,6 +9,7 @@ use super::*;
 use crate::applications::Progress;
 use crate::folder::RunFolder;
 use crate::folder::tests::described;
+use crate::run::Run;
 use crate::study_error::StudyError;
 
 use virtbench_samples::oltp as synthetic;
@@ -29,6 +31,11 @@ struct Booted<'a> {
 }
 
 impl OltpSides for Fake {
+    fn storage(&self) -> &Path {
+        // Measured in memory, whatever the run folder lies on.
+        Path::new("/proc")
+    }
+
     fn boot(
         &mut self,
         side: &ApplianceSide,
@@ -145,4 +152,15 @@ fn a_database_study_stopped_anywhere_goes_on_where_it_was() {
         let done: Vec<_> = records.map(|record| (record.side.clone(), record.step, record.users)).collect();
         assert_eq!(done, whole, "stopped at {stop_at}");
     }
+}
+
+#[test]
+fn the_storage_that_sides_work_on_is_recorded_and_not_that_of_the_run_folder() {
+    let temp = tempfile::tempdir().unwrap();
+    let (out, stop) = (temp.path().join("run"), AtomicBool::new(false));
+    let mut run = Run { out: &out, resume: false, command: Vec::new(), stop: &stop, observer: &mut () };
+    let study = OltpStudy { plan: synthetic::plan(), root: None };
+    study.run(&mut Fake::default(), &mut run).unwrap().unwrap();
+    let recorded = crate::folder::read_provenance(&out).unwrap().host.disk;
+    assert_eq!(recorded.filesystem, "proc", "{recorded:?}");
 }

@@ -1,5 +1,7 @@
 //! What a study needs of its sides.
 
+use std::path::Path;
+
 use thiserror::Error;
 use virtbench_record::{ApplianceSide, GuestFacts, OltpMeasured, OltpOutcome};
 
@@ -39,6 +41,9 @@ impl OltpFailure {
 
 /// The sides of a study.
 pub trait OltpSides {
+    /// A file or folder on the storage that every side works on.
+    fn storage(&self) -> &Path;
+
     /// Starts a side anew, from the bytes that every start begins with.
     ///
     /// # Errors

@@ -53,7 +53,8 @@ impl OperationsStudy {
         tenants: Option<&mut Tenants>,
         run: &mut Run<'_>,
     ) -> Result<RunEnd, StudyError> {
-        let mut provenance = run.provenance(Plan::Operations(self.plan.clone()), run.out);
+        let storage = tenants.as_deref().and_then(Tenants::storage).unwrap_or(run.out);
+        let mut provenance = run.provenance(Plan::Operations(self.plan.clone()), storage);
         let facts = platform.facts();
         provenance.add_notes([format!("{}: {}", facts.address, facts.software)]);
         provenance.add_notes(facts.notes);

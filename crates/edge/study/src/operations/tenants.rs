@@ -1,5 +1,6 @@
 //! Tenants: machines under a load of their own while operations go on around them.
 
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ const LOAD: (u64, f64, f64) = (4096, 70.0, 100.0);
 pub struct Tenants {
     // Before their disks go.
     machines: Vec<Box<dyn Machine>>,
-    _made: MadeEnvironments,
+    made: MadeEnvironments,
     job: JobSpec,
 }
 
@@ -53,7 +54,12 @@ impl Tenants {
             let target = machine.make_target(&mut |_, _| true);
             target.map_err(|source| LabError::Machine { machine: name, source })?;
         }
-        Ok(Self { machines, _made: made, job })
+        Ok(Self { machines, made, job })
+    }
+
+    /// The folder of this host in which their disks lie, where some do.
+    pub(super) fn storage(&self) -> Option<&Path> {
+        self.made.storage()
     }
 
     /// What can be loaded from another thread.

@@ -10,8 +10,8 @@ use virtbench_record::{
     DesktopsStatus, Records,
 };
 use virtbench_study::{
-    DesktopAppliance, DesktopSource, DesktopsStudy, ExistingDesktops, LoadedRun, Progress, Run, StudyError,
-    check_native,
+    DesktopAppliance, DesktopSource, DesktopsStudy, Estimate, ExistingDesktops, LoadedRun, Progress, Run,
+    StudyError, check_native,
 };
 use virtbench_units::format_duration_ns;
 
@@ -27,36 +27,62 @@ const PASSWORD_VARIABLE: &str = "VIRTBENCH_VNC_PASSWORD";
 
 /// Measures what is missing, then writes the report, also of what an interrupted or failed run has measured.
 pub fn execute(args: &DesktopsStudyArgs) -> Outcome {
-    let (text, mut day) = day(&args.day)?;
-    day.limits.a = args.limit_a.unwrap_or(day.limits.a);
-    day.limits.b = args.limit_b.unwrap_or(day.limits.b);
-    if day.limits.a.max(day.limits.b) > day.limits.give_up {
-        let give_up = format_duration_ns(day.limits.give_up);
-        let why = format!(
-            "--limit-a, --limit-b: users of the day {} give an operation up after {give_up}",
-            day.name
-        );
-        return Err(Failure::message(Kind::Usage, why));
-    }
-    if args.are_in_uml() && args.vcpus > 1 {
-        let why = format!("--vcpus {}: a guest of User Mode Linux has one processor here", args.vcpus);
-        return Err(Failure::message(Kind::Usage, why));
-    }
-    let existing = existing(args, &day)?;
-    let desktops = desktops(args, existing.as_ref())?;
+    let Wanted { text, day, existing, desktops } = Wanted::read(args)?;
     let out = std::path::absolute(common::folder_path(args.folder.out.as_deref(), "desktops"))?;
     let measured = common::run(&out, args.folder.resume, |run| {
         let source = match existing {
             Some(existing) => DesktopSource::Existing(existing),
             None => started(args, &day, run)?,
         };
-        let plan = plan(args, &source, &day, text, desktops);
+        let plan = plan(args, Some(&source), &day, text, desktops);
         DesktopsStudy { plan, day: day.clone() }.run(&source, run)
     })?;
     let run = common::show(&out, args.folder.json)?;
     measured?;
     complete(run.records.desktops())?;
     all_usable(&run)
+}
+
+/// What is measured, and how long that takes about.
+///
+/// # Errors
+/// The day cannot be read, or the options do not go together.
+pub fn estimate(args: &DesktopsStudyArgs) -> Result<Estimate, Failure> {
+    let Wanted { text, day, existing, desktops } = Wanted::read(args)?;
+    let found = existing.map(DesktopSource::Existing);
+    Ok(DesktopsStudy::estimate(&plan(args, found.as_ref(), &day, text, desktops)))
+}
+
+/// What a day and options ask for.
+struct Wanted {
+    /// The day's file.
+    text: String,
+    day: Day,
+    existing: Option<ExistingDesktops>,
+    desktops: DesktopNumbers,
+}
+
+impl Wanted {
+    fn read(args: &DesktopsStudyArgs) -> Result<Self, Failure> {
+        let (text, mut day) = day(&args.day)?;
+        day.limits.a = args.limit_a.unwrap_or(day.limits.a);
+        day.limits.b = args.limit_b.unwrap_or(day.limits.b);
+        if day.limits.a.max(day.limits.b) > day.limits.give_up {
+            let give_up = format_duration_ns(day.limits.give_up);
+            let why = format!(
+                "--limit-a, --limit-b: users of the day {} give an operation up after {give_up}",
+                day.name
+            );
+            return Err(Failure::message(Kind::Usage, why));
+        }
+        if args.are_in_uml() && args.vcpus > 1 {
+            let why = format!("--vcpus {}: a guest of User Mode Linux has one processor here", args.vcpus);
+            return Err(Failure::message(Kind::Usage, why));
+        }
+        let existing = existing(args, &day)?;
+        let desktops = desktops(args, existing.as_ref())?;
+        Ok(Self { text, day, existing, desktops })
+    }
 }
 
 /// The existing desktops that are named, if any are.
@@ -177,9 +203,10 @@ fn day(name: &str) -> Result<(String, Day), Failure> {
     Ok((text, day))
 }
 
+/// What is measured; without a source, that of desktops whose root has not been looked for.
 fn plan(
     args: &DesktopsStudyArgs,
-    source: &DesktopSource,
+    source: Option<&DesktopSource>,
     day: &Day,
     day_file: String,
     desktops: DesktopNumbers,
@@ -193,8 +220,9 @@ fn plan(
         },
     });
     let (desktop, addresses) = match source {
-        DesktopSource::Started { desktop, .. } => (Some(&**desktop), Vec::new()),
-        DesktopSource::Existing(existing) => {
+        Some(DesktopSource::Started { desktop, .. }) => (Some(&**desktop), Vec::new()),
+        None => (None, Vec::new()),
+        Some(DesktopSource::Existing(existing)) => {
             (None, existing.addresses.iter().map(VncAddress::to_string).collect())
         }
     };

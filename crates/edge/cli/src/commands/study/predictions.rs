@@ -4,7 +4,7 @@ use std::path::Path;
 
 use virtbench_record::{Provenance, Records, Trial};
 use virtbench_report::takeaway;
-use virtbench_study::{Cases, FolderError, LoadedRun, Predictions, predict_again, read_provenance};
+use virtbench_study::{Cases, Estimate, FolderError, LoadedRun, Predictions, predict_again, read_provenance};
 
 use super::common;
 use crate::applications::applications_failure;
@@ -19,20 +19,40 @@ pub fn execute(args: &PredictionsArgs) -> Outcome {
     if args.again {
         return again(args, &out);
     }
+    let study = study(args, &out)?;
+    let measured = common::run(&out, args.folder.resume, |run| study.run(run))?;
+    let run = common::show(&out, args.folder.json)?;
+    measured?;
+    complete(&run.provenance, run.records.trials())
+}
+
+/// The study that is asked for.
+fn study(args: &PredictionsArgs, out: &Path) -> Result<Predictions, Failure> {
     let brought = args.costs.as_deref().filter(|_| !out.join("costs.json").exists());
-    let folder = args.vm.target_dir.clone().unwrap_or_else(|| out.clone());
-    let study = Predictions {
-        cases: cases(args, &out)?,
+    let folder = args.vm.target_dir.clone().unwrap_or_else(|| out.to_owned());
+    Ok(Predictions {
+        cases: cases(args, out)?,
         trials: args.trials,
         runs: args.runs,
         method: args.method.method(),
         vm: args.vm.options(args.vcpus, folder)?,
         costs: brought.map(costs::read).transpose()?,
-    };
-    let measured = common::run(&out, args.folder.resume, |run| study.run(run))?;
-    let run = common::show(&out, args.folder.json)?;
-    measured?;
-    complete(&run.provenance, run.records.trials())
+    })
+}
+
+/// What is tried.
+///
+/// # Errors
+/// The cases cannot be read, or the study is impossible.
+pub fn estimate(args: &PredictionsArgs) -> Result<Estimate, Failure> {
+    let out = common::folder_path(args.folder.out.as_deref(), "predictions");
+    let estimate = study(args, &out)?.estimate();
+    // To predict again runs nothing.
+    Ok(if args.again {
+        Estimate { measurements: 0, total_ns: Some(0), besides: None, ..estimate }
+    } else {
+        estimate
+    })
 }
 
 /// The applications of the file; of a run that is resumed its own, as the file may have changed or be gone.

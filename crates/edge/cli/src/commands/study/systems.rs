@@ -6,7 +6,9 @@ use std::path::Path;
 
 use virtbench_record::{Ranged, SystemNumbers, SystemsSummary};
 use virtbench_report::{DEVIATION_LEGEND, fate_in_words, ranged_percent, systems_csv, systems_markdown};
-use virtbench_study::{StudyError, System, TriedSystem, compare_systems, read_provenance};
+use virtbench_study::{
+    Estimate, StudyError, System, TriedSystem, compare_systems, estimate_systems, read_provenance,
+};
 
 use super::common::{study_failure, watched};
 use super::{common, deviation};
@@ -25,6 +27,14 @@ pub fn execute(args: &DeviationArgs) -> Outcome {
         watched(&out, args.sets.folder.resume, |run| compare_systems(&study, &systems, run, &mut on_tried))?;
     show(&compared.tried, args.sets.folder.json, &out)?;
     compared.failure.map_or(Ok(()), |error| Err(study_failure(error)))
+}
+
+/// What is measured under all systems, and how long that takes about.
+///
+/// # Errors
+/// The study is impossible.
+pub fn estimate(args: &DeviationArgs) -> Result<Estimate, Failure> {
+    Ok(estimate_systems(&deviation::study(args)?, chosen(&args.systems).len()))
 }
 
 /// Why no further system is tried.

@@ -18,7 +18,7 @@ type Module = Vec<String>;
 /// The files of one target of a crate, each a module.
 struct Crate {
     files: BTreeMap<Module, File>,
-    /// Which names a module has from elsewhere, as absolute paths.
+    /// Which names a module has from elsewhere, as absolute paths; those of modules that are written out in a file too.
     imports: BTreeMap<Module, BTreeMap<String, Module>>,
 }
 
@@ -27,20 +27,20 @@ impl Crate {
         let mut files = BTreeMap::new();
         read_module(root, root.parent().unwrap(), Vec::new(), &mut files);
         let mut all = Self { files, imports: BTreeMap::new() };
-        let modules: Vec<Module> = all.files.keys().cloned().collect();
-        for module in modules {
-            let mut found = Uses {
-                module: module.clone(),
-                depth: 0,
-                of: &all,
-                paths: Vec::new(),
-                names: BTreeMap::new(),
-            };
-            found.visit_file(&all.files[&module]);
-            let names = found.names;
-            all.imports.insert(module, names);
+        // Once more, since an import may begin with the name of another.
+        for _ in 0..2 {
+            let found: Vec<_> = all.files.keys().map(|module| all.uses(module).names).collect();
+            all.imports = found.into_iter().flatten().collect();
         }
         all
+    }
+
+    /// What a file names.
+    fn uses(&self, module: &Module) -> Uses<'_> {
+        let names = BTreeMap::from([(module.clone(), BTreeMap::new())]);
+        let mut found = Uses { module: module.clone(), of: self, paths: Vec::new(), names };
+        found.visit_file(&self.files[module]);
+        found
     }
 
     /// The absolute path of one that is written in `module`; nothing where it leads out of the crate.
@@ -59,10 +59,12 @@ impl Crate {
             first => {
                 let mut child = module.to_vec();
                 child.push(first.to_owned());
-                if !self.files.contains_key(&child) {
-                    return None;
+                if self.files.contains_key(&child) {
+                    module.to_vec()
+                } else {
+                    rest = &rest[1..];
+                    self.imports.get(module)?.get(first)?.clone()
                 }
-                module.to_vec()
             }
         };
         while rest.first().is_some_and(|word| word == "super") {
@@ -73,19 +75,24 @@ impl Crate {
         Some(at)
     }
 
-    /// The file in which what an absolute path names is defined.
-    fn defines(&self, path: &[String]) -> Module {
+    /// The files that an absolute path written in `from` leads to: the one that defines what it names, and on the way to it those of
+    /// other folders that hand it on. Within a folder its own file is no more than a sign.
+    fn leads_to(&self, from: &Module, path: &[String]) -> Vec<Module> {
         let mut path = path.to_vec();
+        let mut through = Vec::new();
         for _ in 0..16 {
             let mut file = path.len();
             while !self.files.contains_key(&path[..file]) {
                 file -= 1;
             }
             let (module, rest) = path.split_at(file);
-            let Some(name) = rest.first() else { return module.to_vec() };
-            match self.imports.get(module).and_then(|names| names.get(name)) {
-                Some(from) => path = [from, &rest[1..]].concat(),
-                None => return module.to_vec(),
+            let known = rest.first().and_then(|name| self.imports.get(module)?.get(name));
+            if known.is_none() || !from.starts_with(module) {
+                through.push(module.to_vec());
+            }
+            match known {
+                Some(elsewhere) => path = [elsewhere, &rest[1..]].concat(),
+                None => return through,
             }
         }
         panic!("re-exports of {path:?} lead in a ring");
@@ -94,15 +101,13 @@ impl Crate {
     /// Which file needs which.
     fn needs(&self) -> BTreeMap<Module, BTreeSet<Module>> {
         let needed = |module: &Module| {
-            let mut found = Uses {
-                module: module.clone(),
-                depth: 0,
-                of: self,
-                paths: Vec::new(),
-                names: BTreeMap::new(),
-            };
-            found.visit_file(&self.files[module]);
-            found.paths.iter().map(|path| self.defines(path)).filter(|other| other != module).collect()
+            let found = self.uses(module);
+            found
+                .paths
+                .iter()
+                .flat_map(|path| self.leads_to(module, path))
+                .filter(|other| other != module)
+                .collect()
         };
         self.files.keys().map(|module| (module.clone(), needed(module))).collect()
     }
@@ -121,6 +126,11 @@ fn read_module(path: &Path, folder: &Path, module: Module, files: &mut BTreeMap<
             let path = named.unwrap_or(if flat.exists() { flat } else { nested });
             let mut at = module.clone();
             at.push(name.clone());
+            // What another build has in its place is a file of its own.
+            if files.contains_key(&at) {
+                at.pop();
+                at.push(path.file_stem().unwrap().to_string_lossy().into_owned());
+            }
             read_module(&path, &folder.join(name), at, files);
         }
     }
@@ -151,11 +161,10 @@ fn is_test(attributes: &[Attribute]) -> bool {
 struct Uses<'a> {
     /// Where it is looked at: the file, or a module that is written out in it.
     module: Module,
-    /// How many modules that are written out lie around it.
-    depth: usize,
     of: &'a Crate,
     paths: Vec<Module>,
-    names: BTreeMap<String, Module>,
+    /// What each module of the file, written out or the file itself, imports.
+    names: BTreeMap<Module, BTreeMap<String, Module>>,
 }
 
 impl Uses<'_> {
@@ -179,10 +188,23 @@ impl Uses<'_> {
         }
     }
 
+    /// Takes a path outside of imports. A single word is one only where it was imported: a file that hands a name on and uses
+    /// it needs it.
+    fn name(&mut self, words: &[String]) {
+        let is_imported =
+            |name: &str| self.of.imports.get(&self.module).is_some_and(|names| names.contains_key(name));
+        if words.len() == 1 && !is_imported(&words[0]) {
+            return;
+        }
+        if let Some(absolute) = self.of.absolute(&self.module, words) {
+            self.paths.push(absolute);
+        }
+    }
+
     fn note(&mut self, path: &[String], name: Option<String>, hands_on: bool) {
         let Some(absolute) = self.of.absolute(&self.module, path) else { return };
-        if let Some(name) = name.filter(|_| self.depth == 0) {
-            self.names.insert(name, absolute.clone());
+        if let Some(name) = name {
+            self.names.entry(self.module.clone()).or_default().insert(name, absolute.clone());
         }
         if !hands_on {
             self.paths.push(absolute);
@@ -194,9 +216,7 @@ impl<'ast> Visit<'ast> for Uses<'_> {
     fn visit_item_mod(&mut self, item: &'ast ItemMod) {
         if !is_test(&item.attrs) {
             self.module.push(item.ident.to_string());
-            self.depth += 1;
             visit::visit_item_mod(self, item);
-            self.depth -= 1;
             self.module.pop();
         }
     }
@@ -215,13 +235,57 @@ impl<'ast> Visit<'ast> for Uses<'_> {
 
     fn visit_path(&mut self, path: &'ast syn::Path) {
         let words: Vec<String> = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
-        if words.len() > 1
-            && let Some(absolute) = self.of.absolute(&self.module, &words)
-        {
-            self.paths.push(absolute);
-        }
+        self.name(&words);
         visit::visit_path(self, path);
     }
+
+    /// A macro may have a grammar of its own: every path in it counts.
+    fn visit_macro(&mut self, call: &'ast syn::Macro) {
+        visit::visit_macro(self, call);
+        for words in paths_in(&call.tokens.to_string()) {
+            self.name(&words);
+        }
+    }
+
+    /// An attribute is no item of the crate; what stands in it may be.
+    fn visit_attribute(&mut self, attribute: &'ast Attribute) {
+        let syn::Meta::List(list) = &attribute.meta else { return };
+        for words in paths_in(&list.tokens.to_string()).iter().filter(|words| words.len() > 1) {
+            self.name(words);
+        }
+    }
+}
+
+/// The paths in the text of tokens, outside of its strings. Of single words, which are variables for the most part, those that are
+/// called or begin as types do.
+fn paths_in(tokens: &str) -> Vec<Vec<String>> {
+    let is_word = |letter: char| letter.is_alphanumeric() || letter == '_';
+    let mut found: Vec<Vec<String>> = Vec::new();
+    let (mut is_string, mut is_path, mut last) = (false, false, ' ');
+    let mut rest = tokens;
+    while let Some(first) = rest.chars().next() {
+        let mut taken = first.len_utf8();
+        if is_string {
+            taken += if first == '\\' { rest[1..].chars().next().map_or(0, char::len_utf8) } else { 0 };
+            is_string = first != '"';
+        } else if is_word(first) {
+            taken = rest.find(|letter| !is_word(letter)).unwrap_or(rest.len());
+            let after = rest[taken..].trim_start();
+            let is_named = after.starts_with('(') || after.starts_with("::") || first.is_uppercase();
+            match found.last_mut().filter(|_| is_path) {
+                Some(path) => path.push(rest[..taken].to_owned()),
+                None if is_named && last != '.' => found.push(vec![rest[..taken].to_owned()]),
+                None => {}
+            }
+            is_path = after.starts_with("::") && last != '.';
+        } else {
+            is_string = first == '"';
+            is_path &= first == ':' || first.is_whitespace();
+        }
+        last = if first.is_whitespace() { last } else { first };
+        rest = &rest[taken..];
+    }
+    found
 }
 
 /// The files that can be reached from one and lead back to it.
@@ -304,4 +368,43 @@ fn what_a_module_in_a_file_names_is_the_file_s_need() {
     write("b.rs", "pub fn g() {} mod inner { use super::super::a::A; }");
     let found = circles(&Crate::read(&folder.path().join("lib.rs")));
     assert_eq!(found, [("a, b".into(), "\n  a needs b\n  b needs a".into())]);
+}
+
+#[test]
+fn a_path_through_an_imported_module_is_followed() {
+    let folder = tempfile::TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    fs::create_dir(folder.path().join("figures")).unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    write("lib.rs", "mod figures; mod page; pub struct Root;");
+    write("figures/mod.rs", "pub mod bars;");
+    write("figures/bars.rs", "use crate::page::Page; pub fn draw(_: Page) {}");
+    let expected =
+        [("figures::bars, page".into(), "\n  figures::bars needs page\n  page needs figures::bars".into())];
+    for text in [
+        "use crate::figures; pub struct Page; fn f() { figures::bars::draw(Page); }",
+        "use crate::figures as drawn; pub struct Page; fn f() { drawn::bars::draw(Page); }",
+        "use crate::figures; use figures::bars as drawn; pub struct Page; fn f() { drawn::draw(Page); }",
+        "use crate::figures; pub struct Page; fn f() { html! { p { (figures::bars::draw(Page)) } } }",
+        "pub struct Page; mod inner { use crate::figures; fn f() { figures::bars::draw(super::Page); } }",
+    ] {
+        write("page.rs", text);
+        assert_eq!(circles(&Crate::read(&folder.path().join("lib.rs"))), expected, "{text}");
+    }
+    write("page.rs", "use crate::figures; pub struct Page; fn f() { html! { p { \"figures::bars\" } } }");
+    assert_eq!(circles(&Crate::read(&folder.path().join("lib.rs"))), []);
+}
+
+#[test]
+fn a_module_that_uses_what_it_hands_on_needs_it() {
+    let folder = tempfile::TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    fs::create_dir(folder.path().join("cache")).unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    write("lib.rs", "mod cache;");
+    write("cache/config.rs", "use super::Size; pub struct Config(Size);");
+    write("cache/mod.rs", "mod config; pub use config::Config; pub struct Size;");
+    assert_eq!(circles(&Crate::read(&folder.path().join("lib.rs"))), [], "it hands it on, and no more");
+    write("cache/mod.rs", "mod config; pub use config::Config; pub struct Size; fn f(_: Config) {}");
+    let found = circles(&Crate::read(&folder.path().join("lib.rs")));
+    let ties = "\n  cache needs cache::config\n  cache::config needs cache";
+    assert_eq!(found, [("cache, cache::config".into(), ties.into())]);
 }

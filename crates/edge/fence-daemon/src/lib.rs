@@ -27,6 +27,8 @@ pub mod memory;
 mod memory_log;
 pub mod metrics;
 mod questions;
+mod request;
+mod requests;
 pub mod ring;
 pub mod runtime;
 mod serve;

@@ -7,10 +7,12 @@ mod catalogue;
 mod error;
 mod filter;
 mod found;
+mod limits;
 mod tags;
 
 pub use catalogue::{Catalogue, Scanned};
 pub use error::CatalogueError;
 pub use filter::Filter;
 pub use found::read_run;
-pub use tags::{MAX_TAGS, read_tags, write_tags};
+pub use limits::MAX_TAGS;
+pub use tags::{read_tags, write_tags};

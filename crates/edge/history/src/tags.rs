@@ -8,9 +8,8 @@ use std::path::Path;
 use virtbench_study::{read_provenance, write_whole};
 
 use crate::error::CatalogueError;
+use crate::limits::MAX_TAGS;
 
-/// The most tags of a run.
-pub const MAX_TAGS: usize = 100;
 /// The longest, in characters.
 const LONGEST: usize = 60;
 const FILE: &str = "tags.json";

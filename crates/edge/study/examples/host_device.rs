@@ -21,7 +21,8 @@ fn main() -> anyhow::Result<()> {
         let request = FenceRequest {
             folder: Path::new(&folder),
             run_name: "host-device",
-            setup: &setup,
+            adapter: setup.adapter,
+            settings: &setup.settings,
             options: &options,
             names: &names,
             size_bytes: SIZE_BYTES,

@@ -122,7 +122,8 @@ impl Images {
                 let request = FenceRequest {
                     folder,
                     run_name: &run_name,
-                    setup,
+                    adapter: setup.adapter,
+                    settings: &setup.settings,
                     options,
                     names: &names,
                     size_bytes,

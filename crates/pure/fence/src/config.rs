@@ -1,6 +1,6 @@
 //! What a fence is made of. Every row of the [catalogue](crate::catalogue) is a value of [`Config`].
 
-use crate::cache::CacheConfig;
+use crate::cache_config::CacheConfig;
 use crate::devices::{DeviceConfig, DiskConfig};
 use crate::schedulers::SchedulerConfig;
 

@@ -14,6 +14,7 @@
 
 mod account;
 pub mod cache;
+mod cache_config;
 pub mod catalogue;
 mod config;
 mod config_error;

@@ -16,6 +16,7 @@ mod fence_figure;
 mod figures;
 mod format;
 mod history;
+mod history_words;
 mod matrix;
 mod oltp_rows;
 mod operations_rows;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use virtbench_fence::predict::{FastPredictor, Predictors, SlowPredictor};
 use virtbench_fence_sim::calibrate::Errors;
 
-use super::PredictTable;
+use super::predict_table::PredictTable;
 
 const FORMAT: u32 = 1;
 

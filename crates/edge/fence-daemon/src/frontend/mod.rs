@@ -6,7 +6,6 @@
 
 pub mod listen;
 pub mod nbd;
-mod request;
 pub mod vhost_user;
 
 use std::os::fd::BorrowedFd;
@@ -14,10 +13,10 @@ use std::os::fd::BorrowedFd;
 use virtbench_fence::{ChangeError, DiskId, SchedulerConfig, Time};
 
 use crate::memory::{Buffer, Pool, Segment};
+use crate::requests::{Core, Full};
 use crate::ring::{Interest, Ring, WatchId, Watcher};
-use crate::runtime::{Core, Full};
 
-pub use request::{Action, Done, Memory, Request};
+pub use crate::request::{Action, Done, Memory, Request};
 
 /// How clients reach virtual disks.
 pub trait FrontEnd {

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use virtbench_fence::Account;
 use virtbench_fence::cache::CacheCounts;
 
-use crate::frontend::Action;
+use crate::request::Action;
 use count::Count;
 pub use http::{fetch, serve};
 pub use intervals::Alone;

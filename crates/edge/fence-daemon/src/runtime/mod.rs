@@ -1,9 +1,5 @@
 //! The loop: one thread, one ring, one fence over one pair of devices, and any number of front ends.
 
-mod core;
-mod flight;
-mod requests;
-
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -13,11 +9,11 @@ use std::time::{Duration, Instant};
 use rustix::event::{EventfdFlags, eventfd};
 use virtbench_fence::{Fence, Time};
 
-use self::core::Devices;
-pub use self::core::{Core, Full};
 use crate::device::{Backend, Facts};
 use crate::frontend::{FrontEnd, Host};
 use crate::metrics::Metrics;
+use crate::requests::Devices;
+pub use crate::requests::{Core, Full};
 use crate::ring::{Event, Interest, Ring, Watcher};
 
 /// Entries of the ring.

@@ -1,6 +1,6 @@
 //! All there is to an adapter stands in its row here: a new one is a new row.
 
-use super::{Accepts, Adapter, Limits, Transport};
+use super::adapter::{Accepts, Adapter, Limits, Transport};
 
 /// Nothing can be set.
 const FIXED: Accepts =

@@ -116,7 +116,8 @@ impl DataDisks {
         let request = FenceRequest {
             folder,
             run_name: "application",
-            setup,
+            adapter: setup.adapter,
+            settings: &setup.settings,
             options,
             names: &names,
             size_bytes: sets.iter().flatten().map(|set| set.size_bytes).max().unwrap_or(0),

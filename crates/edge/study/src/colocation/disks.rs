@@ -43,7 +43,8 @@ impl Disks {
             let request = FenceRequest {
                 folder,
                 run_name: &run_name,
-                setup,
+                adapter: setup.adapter,
+                settings: &setup.settings,
                 options: fence,
                 names: &vms,
                 size_bytes,

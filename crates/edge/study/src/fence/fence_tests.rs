@@ -33,7 +33,8 @@ impl Lab {
         let request = FenceRequest {
             folder: self.folder.path(),
             run_name: "test",
-            setup: &setup,
+            adapter: setup.adapter,
+            settings: &setup.settings,
             options: &options,
             names: &names,
             size_bytes,

@@ -58,7 +58,9 @@ impl FenceDisks {
         stop: &AtomicBool,
         on_progress: &mut dyn FnMut(&str, u64, u64),
     ) -> Result<Self, FenceError> {
-        let FenceRequest { folder, run_name, setup, options, names, size_bytes, contents, .. } = *request;
+        let FenceRequest {
+            folder, run_name, adapter, settings, options, names, size_bytes, contents, ..
+        } = *request;
         let sockets = SocketFolder::new(&std::env::temp_dir())?;
         let places = Places::new(folder, run_name, sockets.path(), options, names.len(), size_bytes)?;
         let mut devices = [None, None];
@@ -95,15 +97,15 @@ impl FenceDisks {
             host = names.iter().map(attach).collect::<Result<Vec<_>, _>>()?;
         }
         let disk = |(index, name): (usize, &String)| {
-            let mut disk = GuestDisk::new(setup.adapter, places.home().to_owned());
-            disk.settings = setup.settings.clone();
+            let mut disk = GuestDisk::new(adapter, places.home().to_owned());
+            disk.settings = settings.clone();
             disk.shared = true;
             if let Some(device) = host.get(index) {
                 disk.path = device.path().to_owned();
                 disk.limits = (options.throttle == Throttle::Blkio).then(|| limits(iops, request.warm));
                 return disk;
             }
-            disk.server = Some(match setup.adapter.transport {
+            disk.server = Some(match adapter.transport {
                 Transport::VhostUser => places.socket(name),
                 Transport::Qemu => places.nbd.clone(),
             });

@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use virtbench_lab::{Adapter, DiskSettings};
 use virtbench_workload::AccessSpec;
 
-use super::FenceOptions;
+use super::options::FenceOptions;
 use crate::contents::Contents;
-use crate::setup::Setup;
 
 /// What disks are wanted.
 #[derive(Debug, Clone, Copy)]
@@ -16,7 +16,9 @@ pub struct FenceRequest<'a> {
     /// Of which run, for the files' names.
     pub run_name: &'a str,
     /// The guests' adapter.
-    pub setup: &'a Setup,
+    pub adapter: &'static Adapter,
+    /// What is set about it.
+    pub settings: &'a DiskSettings,
     /// The daemon's devices and scheduler.
     pub options: &'a FenceOptions,
     /// A disk for each.

@@ -17,7 +17,6 @@ mod block_op;
 mod blocks;
 mod commit;
 mod commit_state;
-mod config;
 mod evict;
 mod faults;
 mod inspect;
@@ -34,7 +33,7 @@ mod table;
 mod validate;
 mod write_back;
 
-pub use config::{BLOCK_BYTES, CacheConfig, CachePartitions};
+pub use crate::cache_config::{BLOCK_BYTES, CacheConfig, CachePartitions};
 pub use faults::Fault;
 pub use inspect::{Inspection, LiveBlock, PartitionState, inspect};
 pub use memory_log::MemoryLog;

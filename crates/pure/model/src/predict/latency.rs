@@ -12,8 +12,8 @@
 
 use virtbench_record::ModelRuns;
 
+use super::breakdown::{Breakdown, Part};
 use super::sampling::{SAMPLES, interval};
-use super::{Breakdown, Part};
 use crate::interval::Span;
 
 /// Whether figures are rounded on the way.

@@ -7,7 +7,7 @@ use virtbench_model::history::{Changed, HistoryGroup, Series as Measured};
 use super::style::{BETTER, INK, WORSE};
 use super::{Drawing, Figure, Table, Values, Variant};
 use crate::format::{scaled, significant, with_unit};
-use crate::history::{changed_in_words, newest_in_words, run_name};
+use crate::history_words::{changed_in_words, newest_in_words, run_name};
 
 /// How many measures of a group are drawn, at most: its headlines, then the parts that changed.
 const MOST: usize = 40;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::WorkloadError;
+use super::bounds::{WorkloadError, check};
 
 /// The most words of a command.
 const MAX_WORDS: usize = 4096;
@@ -30,6 +30,6 @@ impl CommandSpec {
         if !has_program || self.words.len() > MAX_WORDS || !self.words.iter().all(possible) {
             return Err(WorkloadError::Nothing { key: "command" });
         }
-        super::check("output", self.output_bytes.into(), 0, 1 << 20, virtbench_units::format_bytes)
+        check("output", self.output_bytes.into(), 0, 1 << 20, virtbench_units::format_bytes)
     }
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use virtbench_units::format_duration_ns;
 
-use super::{WorkloadError, check};
+use super::bounds::{WorkloadError, check};
 
 /// One computation. In brackets what it stands for in SPECjvm2008.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

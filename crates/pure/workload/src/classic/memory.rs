@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use virtbench_units::{format_bytes, format_duration_ns};
 
-use super::{WorkloadError, check};
+use super::bounds::{WorkloadError, check};
 
 /// How results are written to memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -4,6 +4,7 @@
 //! A [`WorkloadSpec`] is what every workload has in common, its [`Workload`] what only one has. Both
 //! have a notation for command lines, `memory:threads=2,runs=5`, read by [`parse_workload`].
 
+mod bounds;
 mod command;
 mod cpu;
 mod memory;
@@ -11,16 +12,17 @@ mod notation;
 mod system;
 
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 use virtbench_units::{format_bytes, format_duration_ns};
 
+pub use bounds::WorkloadError;
+use bounds::{check, plain};
 pub use command::CommandSpec;
 pub use cpu::{CpuKernel, CpuSpec};
 pub use memory::{MemoryKernel, MemorySpec, Stores};
 pub use notation::{WorkloadSyntaxError, parse_workload, with_options};
 pub use system::{SystemKernel, SystemPart, SystemSpec};
 
-use crate::files::{FileLoadError, FileSpec};
+use crate::files::FileSpec;
 
 /// The most threads a workload can have.
 pub const MAX_THREADS: u32 = 1024;
@@ -185,48 +187,4 @@ impl WorkloadSpec {
             Workload::Command(command) => command.validate(),
         }
     }
-}
-
-/// A workload that makes no sense.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum WorkloadError {
-    /// A figure outside its limits.
-    #[error("{key}={value} is outside {least} to {most}")]
-    Range {
-        /// The key to change.
-        key: &'static str,
-        /// What was given.
-        value: String,
-        /// The least allowed.
-        least: String,
-        /// The most allowed.
-        most: String,
-    },
-    /// A load on files.
-    #[error(transparent)]
-    Files(#[from] FileLoadError),
-    /// Nothing is left to do.
-    #[error("{key} names nothing to run: leave it out for all")]
-    Nothing {
-        /// The key to change.
-        key: &'static str,
-    },
-}
-
-/// Holds a figure against its limits; `words` writes it as the notation does.
-fn check(
-    key: &'static str,
-    value: u64,
-    least: u64,
-    most: u64,
-    words: fn(u64) -> String,
-) -> Result<(), WorkloadError> {
-    if (least..=most).contains(&value) {
-        return Ok(());
-    }
-    Err(WorkloadError::Range { key, value: words(value), least: words(least), most: words(most) })
-}
-
-fn plain(value: u64) -> String {
-    value.to_string()
 }

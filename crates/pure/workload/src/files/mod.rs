@@ -5,6 +5,7 @@
 //! Iozone's tests, a Filebench model (the three personalities are such models), a dbench loadfile.
 
 mod bonnie;
+mod bounds;
 mod dbench;
 mod draw;
 mod iozone;
@@ -14,9 +15,10 @@ mod packed;
 mod personality;
 
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
 pub use bonnie::{BonnieSpec, CharacterIo};
+pub use bounds::FileLoadError;
+use bounds::range;
 pub use dbench::{DbenchAction, DbenchOp, DbenchSpec, MAX_CLIENTS, MAX_DBENCH_OPS};
 pub use draw::{Draw, Drawer, TableRow};
 pub use iozone::{IozoneSpec, IozoneTest};
@@ -87,44 +89,6 @@ pub struct FileSpec {
 
 /// The longest run: a week, in nanoseconds.
 const MAX_TIME_NS: u64 = 7 * 24 * 3_600_000_000_000;
-
-/// A load on files that makes no sense.
-#[derive(Debug, Clone, Error, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the messages say what each field is")]
-pub enum FileLoadError {
-    /// A number outside its limits.
-    #[error("{flag} {value} is outside {least} to {most}")]
-    Range {
-        /// The flag to change.
-        flag: &'static str,
-        /// What was given.
-        value: u64,
-        /// The least allowed.
-        least: u64,
-        /// The most allowed.
-        most: u64,
-    },
-    /// A rate that is no rate.
-    #[error("rate={0}/s is outside 0.001/s to 10000000/s, of all threads together")]
-    Rate(String),
-    /// A flag that this load has no use for.
-    #[error("{flag}: {why}")]
-    Useless {
-        flag: &'static str,
-        /// Why, and what to do.
-        why: &'static str,
-    },
-    /// The model.
-    #[error(transparent)]
-    Model(#[from] ModelError),
-}
-
-fn range(flag: &'static str, value: u64, least: u64, most: u64) -> Result<(), FileLoadError> {
-    if (least..=most).contains(&value) {
-        return Ok(());
-    }
-    Err(FileLoadError::Range { flag, value, least, most })
-}
 
 impl FileLoad {
     /// Its name in the notation and in records.

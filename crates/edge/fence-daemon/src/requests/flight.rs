@@ -7,10 +7,10 @@
 
 use virtbench_fence::{BufferId, Data, DeviceIo, DeviceOp, Fence, IoId};
 
-use super::requests::Table;
+use super::table::Table;
 use crate::device::{Facts, Finished};
-use crate::frontend::{Action, Memory};
 use crate::memory::{self, Buffer, Pool, Segment};
+use crate::request::{Action, Memory};
 
 const SCRATCH_BYTES: usize = 4096;
 /// Pieces of one I/O that the kernel takes (`UIO_MAXIOV`).

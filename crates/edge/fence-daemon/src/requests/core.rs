@@ -9,15 +9,15 @@ use virtbench_fence::{
 };
 
 use super::flight::{Flights, Sources};
-use super::requests::{Part, Pending, Table};
+use super::table::{Part, Pending, Table};
 use crate::device::{Backend, Facts, Finished, Io};
-use crate::frontend::{Action, Done, Memory, Request};
 use crate::memory::{Pool, Segment};
 use crate::metrics::{Metrics, Publisher};
+use crate::request::{Action, Done, Memory, Request};
 use crate::ring::Ring;
 
 /// The slow and the fast device, where they are there.
-pub(super) type Devices = [Option<Box<dyn Backend>>; 2];
+pub(crate) type Devices = [Option<Box<dyn Backend>>; 2];
 
 /// A disk has as many requests in flight as it may.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -45,7 +45,7 @@ pub struct Core {
 }
 
 impl Core {
-    pub(super) fn new(
+    pub(crate) fn new(
         fence: Fence,
         write_through: Vec<bool>,
         most_per_disk: usize,
@@ -81,7 +81,7 @@ impl Core {
         Ok(())
     }
 
-    pub(super) fn resized(&mut self) -> Option<(DiskId, u64)> {
+    pub(crate) fn resized(&mut self) -> Option<(DiskId, u64)> {
         self.resized.pop()
     }
 
@@ -90,20 +90,20 @@ impl Core {
     }
 
     /// Publishes the state of everything to readers of the metrics.
-    pub(super) fn publish(&mut self) {
+    pub(crate) fn publish(&mut self) {
         self.publisher.publish(self.now, self.requests.per_disk(), &self.fence);
     }
 
     /// Requests in flight.
-    pub(super) const fn pending(&self) -> usize {
+    pub(crate) const fn pending(&self) -> usize {
         self.requests.len()
     }
 
-    pub(super) fn next_deadline(&self) -> Option<Time> {
+    pub(crate) fn next_deadline(&self) -> Option<Time> {
         self.fence.next_deadline()
     }
 
-    pub(super) fn on_timer(&mut self) {
+    pub(crate) fn on_timer(&mut self) {
         self.fence.on_timer(self.now);
     }
 
@@ -128,7 +128,7 @@ impl Core {
     }
 
     /// Flushes every disk, for no client in particular.
-    pub(super) fn flush_all(&mut self) {
+    pub(crate) fn flush_all(&mut self) {
         for disk in (0..).take(self.write_through.len()) {
             let (disk, action) = (DiskId(disk), Action::Flush);
             let request = Request { tag: 0, disk, action, offset_bytes: 0, len_bytes: 0 };
@@ -164,7 +164,7 @@ impl Core {
 
     /// Carries out what the fence wants; devices may be finished with some of it at once. False if it wants nothing.
     #[inline]
-    pub(super) fn carry_out(&mut self, devices: &mut Devices, ring: &mut Ring) -> bool {
+    pub(crate) fn carry_out(&mut self, devices: &mut Devices, ring: &mut Ring) -> bool {
         let mut any = false;
         while let Some(effect) = self.fence.poll_effect() {
             any = true;
@@ -209,7 +209,7 @@ impl Core {
     }
 
     /// Completions for front ends, the oldest first.
-    pub(super) const fn done(&mut self) -> &mut Vec<(usize, Done)> {
+    pub(crate) const fn done(&mut self) -> &mut Vec<(usize, Done)> {
         &mut self.done
     }
 
@@ -234,7 +234,7 @@ impl Core {
 
     /// A device's I/O is over.
     #[inline]
-    pub(super) fn finished(&mut self, finished: Finished) {
+    pub(crate) fn finished(&mut self, finished: Finished) {
         let sources = Sources { fence: &self.fence, requests: &self.requests };
         let Some((io, data_crc)) = self.flights.end(&sources, &mut self.pool, finished) else { return };
         let completion = Completion { io, result: finished.result, data_crc };
@@ -243,7 +243,7 @@ impl Core {
     }
 
     /// The next I/O that could not be started.
-    pub(super) fn refused(&mut self) -> Option<Finished> {
+    pub(crate) fn refused(&mut self) -> Option<Finished> {
         self.refused.pop()
     }
 }

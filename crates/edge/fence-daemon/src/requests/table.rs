@@ -2,8 +2,8 @@
 
 use virtbench_fence::{DiskId, IoError, Op, Time};
 
-use crate::frontend::{Action, Done, Memory, Request};
 use crate::memory::{Buffer, Segment};
+use crate::request::{Action, Done, Memory, Request};
 
 /// Parts of one request that the fence has at once at most.
 const MOST_PARTS: u32 = 4;
@@ -193,5 +193,5 @@ impl Table {
 }
 
 #[cfg(test)]
-#[path = "requests_tests.rs"]
+#[path = "table_tests.rs"]
 mod tests;

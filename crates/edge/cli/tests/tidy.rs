@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use cargo_metadata::{DependencyKind, MetadataCommand};
 
 /// Which crates each crate may depend on, less the `virtbench-` before each. ARCHITECTURE.md draws it.
-const EDGES: &[(&str, &[&str])] = &[
+pub(crate) const EDGES: &[(&str, &[&str])] = &[
     ("units", &[]),
     ("recipe", &["units"]),
     ("workload", &["units"]),
@@ -127,7 +127,7 @@ const EDGES: &[(&str, &[&str])] = &[
 /// Lines after which a file is asked what its second idea is (tests that live beside it not counted).
 const MAX_LINES: usize = 500;
 
-fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..").canonicalize().unwrap()
 }
 
@@ -158,7 +158,7 @@ fn crates_depend_only_on_what_the_architecture_allows() {
     assert!(allowed.keys().all(|name| seen.contains(name)), "the table names a crate that is gone: {seen:?}");
 }
 
-fn files(folder: &Path, ending: &str, found: &mut Vec<PathBuf>) {
+pub(crate) fn files(folder: &Path, ending: &str, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap().flatten() {
         let path = entry.path();
         if path.is_dir() {
@@ -469,24 +469,4 @@ fn a_dead_link_a_dead_path_and_a_numbered_paper_are_found() {
     let papers = "Paper 5's slots, (paper\n1, section 3), papers of 2010, `paper_4_s_table`, paper 6, paper1-thar.toml";
     assert_eq!(numbered_papers("README.md", papers).len(), 2);
     assert_eq!(numbered_papers("a.rs", "//! as paper\n//! 5 says").len(), 1);
-}
-
-#[test]
-fn every_decision_is_in_the_index_and_has_a_context_and_a_decision() {
-    let index = fs::read_to_string(root().join("docs/decisions/README.md")).unwrap();
-    let mut found = Vec::new();
-    files(&root().join("docs/decisions"), ".md", &mut found);
-    for path in found.iter().filter(|path| !path.ends_with("README.md")) {
-        let name = path.file_name().unwrap().to_string_lossy();
-        let text = fs::read_to_string(path).unwrap();
-        let number: usize = name.split('-').next().and_then(|number| number.parse().ok()).unwrap();
-        assert!(text.starts_with(&format!("# {number}. ")), "{name} has another number in its title");
-        assert!(text.contains("\n**Context.** ") && text.contains("\n**Decision.** "), "{name}");
-        assert_eq!(
-            index.matches(&format!("({name})")).count(),
-            1,
-            "docs/decisions/README.md lists {name} once"
-        );
-    }
-    assert!(found.len() > 40, "the decisions are not found");
 }

@@ -36,6 +36,8 @@ pub mod oltp_study;
 pub mod operations;
 mod percent;
 #[cfg(feature = "full")]
+mod place;
+#[cfg(feature = "full")]
 pub mod predict;
 #[cfg(feature = "full")]
 pub mod predictions;

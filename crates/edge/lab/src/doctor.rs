@@ -54,11 +54,18 @@ pub enum Status {
         /// What it is.
         detail: String,
     },
-    /// It works, but not as well as it could; or it serves development only.
+    /// It works, but not as well as it could.
     Warning {
         /// What is the matter.
         why: String,
         /// What mends it.
+        mend: String,
+    },
+    /// Measuring does without; who develops virtbench wants it.
+    Development {
+        /// What it is for.
+        why: String,
+        /// How it is had.
         mend: String,
     },
     /// It does not work without.
@@ -184,9 +191,20 @@ fn programs() -> Vec<Check> {
             program(&SBIN_EXT4, "workloads on files in guests need it", "apt install e2fsprogs"),
         ),
         check("mkfs.xfs", program(&SBIN_XFS, "guests with XFS need it", "apt install xfsprogs")),
-        check("fio", program(&["fio"], "needed by `make bench` only", "apt install fio")),
-        check("Chromium", program(&CHROMIUM, "needed by `make test` only", "apt install chromium")),
+        check("fio", of_developers(&["fio"], "`make bench` measures beside it", "apt install fio")),
+        check(
+            "Chromium",
+            of_developers(&CHROMIUM, "`make test` opens reports in it", "apt install chromium"),
+        ),
     ]
+}
+
+/// A program that only development needs.
+fn of_developers(names: &[&str], why: &str, mend: &str) -> Status {
+    match program(names, why, mend) {
+        Status::Warning { why, mend } => Status::Development { why, mend },
+        found => found,
+    }
 }
 
 fn all_adapters() -> Vec<&'static crate::adapters::Adapter> {

@@ -9,6 +9,7 @@ use virtbench_units::{parse_bytes, parse_positive_duration_ns};
 
 use super::folder::FolderArgs;
 use super::number_list::auto_or_list;
+use super::place::{Place, place as here};
 use super::qemu::QemuArgs;
 
 /// The most desktops that a search tries.
@@ -109,9 +110,13 @@ pub enum DesktopPlaceArg {
 }
 
 fn place(text: &str) -> Result<DesktopPlaceArg, String> {
+    if let Some(place) = here(text).transpose()? {
+        return Ok(match place {
+            Place::Native => DesktopPlaceArg::Native,
+            Place::Vm => DesktopPlaceArg::Vm,
+        });
+    }
     match text {
-        "native" => Ok(DesktopPlaceArg::Native),
-        "vm" => Ok(DesktopPlaceArg::Vm),
         others if others.starts_with("vnc:") => {
             let addresses = others.split(',').map(|one| one.trim().parse()).collect::<Result<_, _>>();
             addresses.map(DesktopPlaceArg::Existing).map_err(|error: NoAddress| error.to_string())

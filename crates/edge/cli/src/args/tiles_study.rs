@@ -13,6 +13,7 @@ use super::appliance_place::NetworkArg;
 use super::folder::FolderArgs;
 use super::number_list::auto_or_list;
 use super::operations::{CloneArg, per_minute};
+use super::place::{Place, place};
 use super::qemu::QemuArgs;
 
 /// The most tiles that a search tries.
@@ -154,9 +155,13 @@ pub enum TilePlaceArg {
 
 impl TilePlaceArg {
     fn parse(text: &str) -> Result<Self, String> {
+        if let Some(place) = place(text).transpose()? {
+            return Ok(match place {
+                Place::Native => Self::Native,
+                Place::Vm => Self::Vm,
+            });
+        }
         match text {
-            "native" => Ok(Self::Native),
-            "vm" => Ok(Self::Vm),
             "existing" => Ok(Self::Existing),
             _ if text.starts_with("libvirt+") || text.starts_with("ssh://") => {
                 HostAddress::parse(text).map(|address| Self::Host(Box::new(address)))
@@ -216,6 +221,7 @@ mod tests {
         for word in words {
             TilePlaceArg::parse(word.get_name()).unwrap();
         }
+        assert_eq!(TilePlaceArg::parse("native:"), Ok(TilePlaceArg::Native));
         assert!(TilePlaceArg::parse("vms").unwrap_err().starts_with("native, vm, existing, libvirt+URI"));
     }
 }

@@ -32,7 +32,16 @@ pub fn execute(args: &DoctorArgs) -> Outcome {
     if args.json {
         print_json(&Report { ready: missing == 0, checks: &checks, left_out: &left_out })?;
     } else {
-        for check in &checks {
+        let is_of_developers = |check: &&Check| matches!(check.status, Status::Development { .. });
+        for check in checks.iter().filter(|check| !is_of_developers(check)) {
+            line(&mut out, check, args.quiet)?;
+        }
+        let of_developers: Vec<&Check> =
+            checks.iter().filter(|check| is_of_developers(check) && !args.quiet).collect();
+        if !of_developers.is_empty() {
+            writeln!(out, "\nnot here, and needed only to develop virtbench:")?;
+        }
+        for check in of_developers {
             line(&mut out, check, args.quiet)?;
         }
         if !left_out.is_empty() && !args.quiet {
@@ -53,6 +62,9 @@ fn line(out: &mut impl Write, check: &Check, quiet: bool) -> std::io::Result<()>
         Status::Ok { detail } if !quiet => writeln!(out, "ok       {:<16} {detail}", check.name),
         Status::Warning { why, mend } if !quiet => {
             writeln!(out, "warning  {:<16} {why}\n{:26}mend: {mend}", check.name, "")
+        }
+        Status::Development { why, mend } if !quiet => {
+            writeln!(out, "         {:<16} {why}\n{:26}mend: {mend}", check.name, "")
         }
         Status::Missing { why, mend } => {
             writeln!(out, "MISSING  {:<16} {why}\n{:26}mend: {mend}", check.name, "")

@@ -263,6 +263,17 @@ fn what_is_missing_is_exit_code_4_with_the_next_step() {
         finish(virtbench().args(["doctor"]).env("VIRTBENCH_QEMU", "/nonexistent/qemu").spawn().unwrap());
     assert_eq!(doctor.code(), 4, "{doctor:?}");
     assert!(doctor.stdout.contains("MISSING") && doctor.stdout.contains("mend:"), "{}", doctor.stdout);
+    // Without any program of others: what only developers need is no warning to who measures.
+    let empty = folder();
+    let mut bare = virtbench();
+    bare.args(["doctor"]).env("VIRTBENCH_QEMU", "/nonexistent/qemu").env("PATH", empty.path());
+    let bare = finish(bare.spawn().unwrap()).stdout;
+    let (measuring, developing) =
+        bare.split_once("needed only to develop").unwrap_or_else(|| panic!("{bare}"));
+    for name in ["fio ", "Chromium "] {
+        assert!(developing.contains(name) && !measuring.contains(name), "{name}: {bare}");
+    }
+    assert!(measuring.contains("warning  qemu-img") && !developing.contains("warning"), "{bare}");
 }
 
 #[test]

@@ -106,7 +106,7 @@ fn a_dry_run_of_every_study_says_how_much_there_is_to_do() {
             "systems",
             "study = 'deviation'\nsystems = 'none,VirtualFence'\nworkload = 'load:size=4k,read=50'\npattern = '5,5'\n\
              repetitions = 1\ntime = '10s'\nramp = '1s'\n",
-            "8 measurements of 2 VMs, about 2m38s",
+            "8 measurements of 2 VMs, about 2m 38s",
         ),
         (
             "predictions",

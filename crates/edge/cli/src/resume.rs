@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgMatches, CommandFactory, FromArgMatches};
 use virtbench_record::Provenance;
-use virtbench_study::read_provenance;
+use virtbench_runs::read_provenance;
 
 #[cfg(feature = "full")]
 use crate::args::StudyCommand;

@@ -9,7 +9,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use toml::{Spanned, Value};
-use virtbench_study::read_provenance;
+use virtbench_runs::read_provenance;
 
 use crate::args::{Arguments, study_command};
 use crate::exit::{Failure, Kind};

@@ -67,12 +67,14 @@ pub(crate) const EDGES: &[(&str, &[&str])] = &[
             "profiler",
             "recipe",
             "record",
+            "runs",
             "units",
             "users",
             "workload",
         ],
     ),
-    ("history", &["model", "record", "study"]),
+    ("runs", &["record", "units"]),
+    ("history", &["model", "record", "runs"]),
     (
         "bench",
         &[
@@ -116,6 +118,7 @@ pub(crate) const EDGES: &[(&str, &[&str])] = &[
             "profiler",
             "recipe",
             "record",
+            "runs",
             "units",
             "users",
             "workload",

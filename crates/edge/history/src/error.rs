@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use thiserror::Error;
-use virtbench_study::FolderError;
+use virtbench_runs::FolderError;
 
 /// A catalogue or a tag that cannot be used.
 #[derive(Debug, Error)]

@@ -7,7 +7,7 @@ use std::time::UNIX_EPOCH;
 
 use virtbench_model::history::{HistoryRun, measures, run_load};
 use virtbench_record::{HostFacts, Provenance};
-use virtbench_study::{FolderError, load_any_run};
+use virtbench_runs::{FolderError, load_any_run};
 use walkdir::{DirEntry, WalkDir};
 
 use crate::tags::read_tags;

@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use virtbench_study::{read_provenance, write_whole};
+use virtbench_runs::{read_provenance, write_whole};
 
 use crate::error::CatalogueError;
 use crate::limits::MAX_TAGS;

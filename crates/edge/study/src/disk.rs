@@ -9,8 +9,8 @@ use virtbench_engine::{Target, TargetError, TargetRequest, is_test_file, memory_
 use virtbench_lab::{Filesystem, FilesystemError, make_filesystem};
 use virtbench_mark::{FileMarkError, Mark, RunId, make_marked_file, remove_marked_file};
 
-use crate::held::Held;
 use crate::named_folder::NamedFolder;
+use virtbench_runs::Held;
 
 /// A disk that cannot be had.
 #[derive(Debug, Error)]

@@ -8,7 +8,7 @@ use virtbench_record::{GridPlan, PointKey};
 use virtbench_units::{parse_bytes, parse_duration_ns};
 use virtbench_workload::{AccessLine, AccessSpec, LoadError, LoadSpec};
 
-use crate::folder::read_provenance;
+use virtbench_runs::read_provenance;
 
 /// The most points a grid may have.
 const MAX_POINTS: usize = 10_000;

@@ -6,7 +6,8 @@
 //! use std::sync::atomic::AtomicBool;
 //! use virtbench_lab::{Environment, Native};
 //! use virtbench_record::{GridPlan, Plan};
-//! use virtbench_study::{Course, RunFolder, StudyDisk, load_any_run, measure_points, new_provenance};
+//! use virtbench_runs::{RunFolder, load_any_run};
+//! use virtbench_study::{Course, StudyDisk, measure_points, new_provenance};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let temp = tempfile::tempdir()?;
@@ -76,6 +77,8 @@ mod applications;
 mod apply;
 mod backing;
 mod backing_error;
+#[cfg(test)]
+mod begun_run;
 #[cfg(feature = "full")]
 mod built_appliance;
 #[cfg(feature = "full")]
@@ -95,12 +98,9 @@ mod fence;
 #[cfg(not(feature = "full"))]
 #[path = "no_fence.rs"]
 mod fence;
-mod folder;
 mod grid;
 mod grid_study;
 mod guests;
-mod held;
-mod histogram_log;
 mod host_name;
 mod images;
 #[cfg(feature = "full")]
@@ -173,9 +173,6 @@ pub use event::{Event, Observer};
 pub use fence::{FenceDisks, FenceError, FenceOptions, FenceRequest, HostDeviceError};
 #[cfg(feature = "full")]
 pub use fence::{Medium, System, Throttle, check_host_devices};
-pub use folder::{
-    FolderError, LOG, LoadedRun, RunFolder, load_any_run, load_run, read_provenance, write_whole,
-};
 pub use grid::{Grid, GridError, check_plan};
 pub use grid_study::{Adapters, Before, Compare, GridOptions, NativeVsVm};
 pub use guests::{ApplianceGuests, Extras, GuestOptions, Guests, GuestsError, WantedAccelerator};

@@ -16,8 +16,8 @@ use virtbench_workload::{JobSpec, LoadSpec};
 
 use crate::course::{Course, unix_ns};
 use crate::event::{Event, Observer};
-use crate::folder::RunFolder;
 use crate::study_error::StudyError;
+use virtbench_runs::RunFolder;
 
 /// What a start comes to.
 type Started = Result<Box<dyn Machine>, StudyError>;

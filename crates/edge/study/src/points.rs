@@ -8,11 +8,11 @@ use virtbench_record::{FORMAT, GridPlan, Measured, PointRecord, PointStatus};
 
 use crate::course::{Course, unix_ns};
 use crate::event::{Event, Observer};
-use crate::folder::RunFolder;
 use crate::grid::load_of;
 use crate::machines::Machines;
 use crate::schedule::{ScheduledPoint, schedule};
 use crate::study_error::StudyError;
+use virtbench_runs::RunFolder;
 
 /// Machines that may hang and be started anew in one sitting. Emulated guests hang once in a thousand
 /// points or so; a run of hours should not end for that, nor hide it: each is a note of the run.

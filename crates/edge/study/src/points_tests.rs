@@ -9,8 +9,8 @@ use virtbench_lab::Machine;
 use virtbench_record::Plan;
 
 use super::*;
+use crate::begun_run::described;
 use crate::fake_machine::FakeMachine;
-use crate::folder::tests::{described, plan};
 
 /// Boots guests that are lost as soon as a load starts, and counts them.
 struct Hanging(u32);
@@ -51,7 +51,12 @@ impl Observer for StartsAgain {
 #[test]
 fn a_guest_that_hangs_again_and_again_is_started_anew_three_times_a_run_and_no_more() {
     let dir = TempDir::new().unwrap();
-    let provenance = described(Plan::NativeVsVm(GridPlan { environments: vec!["vm1".into()], ..plan() }));
+    let provenance = described(Plan::NativeVsVm(GridPlan {
+        environments: vec!["vm1".into()],
+        ramp_ns: 0,
+        time_ns: 1_000_000,
+        ..virtbench_samples::grid::plan(&[4096], &[50], &[100], 2)
+    }));
     let mut folder = RunFolder::create(&dir.path().join("run"), provenance).unwrap();
     let mut environments: Vec<Box<dyn Environment>> = vec![Box::new(Hanging(0))];
     let stop = AtomicBool::new(false);

@@ -8,8 +8,8 @@ use virtbench_lab::{crossing_cost, host_facts};
 use virtbench_record::{Plan, Provenance, RUN_FORMAT, Record};
 
 use crate::event::{Event, Observer};
-use crate::folder::{FolderError, RunFolder, read_provenance};
 use crate::study_error::StudyError;
+use virtbench_runs::{FolderError, RunFolder, read_provenance};
 
 /// What came of measuring in a run whose folder stays: a failure is told after what was measured.
 pub type RunEnd = Result<(), StudyError>;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 use virtbench_record::{GridPlan, HostFacts, PointRecord, Profile, Provenance};
 
-use crate::folder::{FolderError, LoadedRun, load_run};
+use virtbench_runs::{FolderError, LoadedRun, load_run};
 
 /// The most folders.
 const MOST_FOLDERS: usize = 2;

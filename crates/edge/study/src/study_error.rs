@@ -8,9 +8,9 @@ use crate::applications::ApplicationsError;
 #[cfg(feature = "full")]
 use crate::colocation::JobsError;
 use crate::disk::DiskError;
-use crate::folder::FolderError;
 use crate::guests::GuestsError;
 use crate::images::ImagesError;
+use virtbench_runs::FolderError;
 
 /// A cause that is told in words.
 type Cause = Box<dyn std::error::Error + Send + Sync>;

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use virtbench_mark::{FolderMarkError, Mark, Marked, RunId, mark_folder, read_folder_mark};
 
 use crate::disk::{DiskError, hold};
-use crate::held::Held;
 use crate::named_folder::NamedFolder;
+use virtbench_runs::Held;
 
 /// What its mark is for.
 const PURPOSE: &str = "study-files";

@@ -14,7 +14,7 @@ use virtbench_formats::{AnyTable, MAX_TABLE_BYTES, OperationsTable, read_any_tab
 use virtbench_model::summarise_analysis;
 use virtbench_record::{ApplicationTable, Plan, Records, ResultTable, TileTable};
 use virtbench_report::Analysed;
-use virtbench_study::{LoadedRun, load_any_run};
+use virtbench_runs::{LoadedRun, load_any_run};
 
 use self::output::{concluded, save, sentences};
 use crate::args::analyse::AnalyseArgs;

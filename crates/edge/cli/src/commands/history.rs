@@ -9,7 +9,7 @@ use serde::Serialize;
 use virtbench_history::{Catalogue, CatalogueError, Filter, read_tags, write_tags};
 use virtbench_model::history::{History, HistoryRun, Measure, history};
 use virtbench_report::{HistoryPage, Takeaway, moment, with_unit};
-use virtbench_study::read_provenance;
+use virtbench_runs::read_provenance;
 
 use crate::args::history::{HistoryCommand, HistoryListArgs, HistoryPageArgs, HistoryTagArgs, SelectionArgs};
 use crate::commands::regression;

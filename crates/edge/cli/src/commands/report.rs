@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use virtbench_record::Records;
 use virtbench_report::{Documents, documents};
-use virtbench_study::{LoadedRun, load_any_run};
+use virtbench_runs::{LoadedRun, load_any_run};
 
 use crate::args::ReportArgs;
 use crate::exit::{Failure, Kind, Outcome};

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use virtbench_study::LOG;
+use virtbench_runs::LOG;
 
 /// When a file is as large as this, its older half goes.
 const MOST_BYTES: usize = 1 << 20;

@@ -8,9 +8,9 @@ use crate::applications::Progress;
 use crate::course::unix_ns;
 use crate::estimate::Estimate;
 use crate::event::Event;
-use crate::folder::RunFolder;
 use crate::run::{Run, RunEnd};
 use crate::study_error::StudyError;
+use virtbench_runs::RunFolder;
 
 /// A study of an application.
 #[derive(Debug, Clone)]

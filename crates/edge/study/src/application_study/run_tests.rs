@@ -8,10 +8,10 @@ use virtbench_record::{
 
 use super::*;
 use crate::applications::Progress;
-use crate::folder::RunFolder;
-use crate::folder::tests::described;
+use crate::begun_run::described;
 use crate::run::Run;
 use crate::study_error::StudyError;
+use virtbench_runs::RunFolder;
 
 use virtbench_samples::application as synthetic;
 
@@ -135,12 +135,12 @@ fn the_estimate_counts_the_boots_of_neighbours_and_tiers() {
 }
 
 #[test]
-fn the_storage_that_sides_work_on_is_recorded_and_not_that_of_the_run_folder() {
+fn the_storage_that_sides_of_an_application_work_on_is_recorded() {
     let temp = tempfile::tempdir().unwrap();
     let (out, stop) = (temp.path().join("run"), AtomicBool::new(false));
     let mut run = Run { out: &out, resume: false, command: Vec::new(), stop: &stop, observer: &mut () };
     let study = ApplicationStudy { plan: synthetic::plan(), roots: Vec::new() };
     study.run(&mut Fake::default(), &mut run).unwrap().unwrap();
-    let recorded = crate::folder::read_provenance(&out).unwrap().host.disk;
+    let recorded = virtbench_runs::read_provenance(&out).unwrap().host.disk;
     assert_eq!(recorded.filesystem, "proc", "{recorded:?}");
 }

@@ -3,8 +3,8 @@
 use thiserror::Error;
 use virtbench_lab::{CommandError, LabError};
 
-use crate::folder::FolderError;
 use crate::guests::GuestsError;
+use virtbench_runs::FolderError;
 
 /// A cause that is told in words.
 type Cause = Box<dyn std::error::Error + Send + Sync>;

@@ -14,7 +14,7 @@ use virtbench_record::{Case, Costs, Profile};
 
 use super::costs::parse_costs;
 use super::error::ApplicationsError;
-use crate::folder::{FolderError, write_whole};
+use virtbench_runs::{FolderError, write_whole};
 
 /// How long the script of a case may take.
 const PREPARE_LIMIT: Duration = Duration::from_secs(600);

@@ -12,7 +12,7 @@ use super::kept::Kept;
 use super::options::Progress;
 use super::trials::TrialSides;
 use crate::event::Event;
-use crate::folder::{FolderError, LoadedRun, RunFolder, load_run};
+use virtbench_runs::{FolderError, LoadedRun, RunFolder, load_run};
 
 /// How long the parts of a run take about, as multiples of one another: the costs, the references of a trial, a case
 /// natively, and in the VM.

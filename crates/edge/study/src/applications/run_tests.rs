@@ -16,7 +16,7 @@ use virtbench_samples::host::host_use;
 
 use super::super::verify::Verified;
 use super::*;
-use crate::folder::tests::described;
+use crate::begun_run::described;
 
 /// What the child of [`a_kill_anywhere_loses_and_repeats_nothing`] is told: the folder and where it dies.
 const CHILD: &str = "VIRTBENCH_TEST_RUN_OF_PREDICTIONS";

@@ -9,9 +9,9 @@ use super::options::{Progress, VmOptions};
 use super::run::{missing_trials, run_predictions};
 use super::trials::HostAndVm;
 use crate::estimate::Estimate;
-use crate::folder::RunFolder;
 use crate::run::{Run, RunEnd};
 use crate::study_error::StudyError;
+use virtbench_runs::RunFolder;
 
 /// A study of how well predictions hold.
 #[derive(Debug, Clone)]

@@ -16,8 +16,8 @@ use virtbench_record::{
 use virtbench_workload::{AccessLine, AccessSpec, LoadSpec};
 
 use super::*;
+use crate::begun_run::described;
 use crate::fake_machine::FakeMachine;
-use crate::folder::tests::described;
 
 /// How the clock of a guest runs from one of its boots on.
 #[derive(Debug, Clone, Copy)]

@@ -16,9 +16,9 @@ use super::jobs::jobs_of;
 use super::schedule::{ScheduledSet, missing_sets};
 use crate::course::{Course, unix_ns};
 use crate::event::{Event, Observer};
-use crate::folder::RunFolder;
 use crate::machines::Machines;
 use crate::study_error::StudyError;
+use virtbench_runs::RunFolder;
 
 /// How often a set is measured again because a clock ran wrong, or a guest fell silent before the start.
 const MAX_ATTEMPTS: u32 = 3;

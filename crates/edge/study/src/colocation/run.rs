@@ -11,10 +11,10 @@ use super::study::Colocation;
 use crate::environments::FoundEnvironments;
 use crate::estimate::Estimate;
 use crate::event::Event;
-use crate::folder::RunFolder;
 use crate::guests::{Extras, Guests, GuestsError, WantedAccelerator};
 use crate::run::{Run, RunEnd};
 use crate::study_error::StudyError;
+use virtbench_runs::RunFolder;
 
 /// What a measurement takes beside its job: boots, where they are needed, and files that are made.
 const BESIDE_NS: u64 = 5_000_000_000;

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use virtbench_record::{ColocationPlan, SetRecord, SetRole};
 use virtbench_units::Random;
 
-use crate::folder::RunFolder;
 use crate::schedule::shuffle;
+use virtbench_runs::RunFolder;
 
 /// One repetition of one set.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,9 +12,9 @@ use super::simulation::simulate;
 use super::study::{Colocation, ColocationOptions};
 use crate::estimate::Estimate;
 use crate::fence::System;
-use crate::folder::{LoadedRun, load_run, read_provenance};
 use crate::run::Run;
 use crate::study_error::StudyError;
+use virtbench_runs::{LoadedRun, load_run, read_provenance};
 
 /// What a system takes beside its sets, at first guess: its devices, its caches, its machines' boots.
 const BESIDE: Duration = Duration::from_secs(15);

@@ -26,9 +26,9 @@ use crate::applications::Progress;
 use crate::course::{nanoseconds, unix_ns};
 use crate::estimate::Estimate;
 use crate::event::Event;
-use crate::folder::RunFolder;
 use crate::run::{Run, RunEnd};
 use crate::study_error::StudyError;
+use virtbench_runs::RunFolder;
 
 /// What a desktop takes to start, about, natively and in a VM, in nanoseconds.
 const START_NS: [u64; 2] = [1_500_000_000, 15_000_000_000];

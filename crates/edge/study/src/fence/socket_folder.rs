@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use super::FenceError;
 use crate::disk::hold;
-use crate::held::Held;
+use virtbench_runs::Held;
 
 const PREFIX: &str = "virtbench-fence-";
 /// Somebody who cleans up may take a new folder for one left behind.

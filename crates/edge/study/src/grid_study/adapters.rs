@@ -7,7 +7,6 @@ use super::options::{Before, GridOptions, announce};
 use crate::contents::Contents;
 use crate::course::Course;
 use crate::event::Event;
-use crate::folder::RunFolder;
 use crate::guests::{Extras, Guests};
 use crate::images::Images;
 use crate::points::measure_points;
@@ -15,6 +14,7 @@ use crate::prerequisites::{check_tools, guests_that_fit};
 use crate::run::{Run, RunEnd};
 use crate::setup::Setup;
 use crate::study_error::StudyError;
+use virtbench_runs::RunFolder;
 
 /// A study of configurations of a VM's disk.
 #[derive(Debug, Clone)]

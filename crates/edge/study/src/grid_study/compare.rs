@@ -7,10 +7,10 @@ use crate::course::Course;
 use crate::environments::{EnvironmentUri, FoundEnvironments, NamedEnvironment};
 use crate::estimate::Estimate;
 use crate::event::Event;
-use crate::folder::RunFolder;
 use crate::points::measure_points;
 use crate::run::{Run, RunEnd};
 use crate::study_error::StudyError;
+use virtbench_runs::RunFolder;
 
 /// A study of environments.
 #[derive(Debug, Clone)]

@@ -10,11 +10,11 @@ use crate::course::Course;
 use crate::disk::StudyDisk;
 use crate::estimate::Estimate;
 use crate::event::Event;
-use crate::folder::RunFolder;
 use crate::guests::{Extras, GuestOptions, Guests, GuestsError, ONLY_GUEST, WantedAccelerator};
 use crate::points::measure_points;
 use crate::run::{Run, RunEnd};
 use crate::study_error::StudyError;
+use virtbench_runs::RunFolder;
 
 /// Name of the reference.
 const NATIVE: &str = "native";

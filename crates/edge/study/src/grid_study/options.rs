@@ -6,12 +6,12 @@ use virtbench_record::{GridPlan, Plan, Provenance};
 
 use crate::estimate::Estimate;
 use crate::event::Event;
-use crate::folder::RunFolder;
 use crate::grid::{Grid, check_plan};
 use crate::guests::GuestOptions;
 use crate::run::Run;
 use crate::schedule::schedule;
 use crate::study_error::StudyError;
+use virtbench_runs::RunFolder;
 
 /// What a step takes beside its ramp-up and measuring time, in nanoseconds: for the first estimate.
 const STEP_OVERHEAD_NS: u64 = 120_000_000;

@@ -7,10 +7,10 @@ use virtbench_record::{ApplianceSide, OltpMeasured, OltpRecord, OltpStep, OltpUs
 
 use super::*;
 use crate::applications::Progress;
-use crate::folder::RunFolder;
-use crate::folder::tests::described;
+use crate::begun_run::described;
 use crate::run::Run;
 use crate::study_error::StudyError;
+use virtbench_runs::RunFolder;
 
 use virtbench_samples::oltp as synthetic;
 
@@ -155,12 +155,12 @@ fn a_database_study_stopped_anywhere_goes_on_where_it_was() {
 }
 
 #[test]
-fn the_storage_that_sides_work_on_is_recorded_and_not_that_of_the_run_folder() {
+fn the_storage_that_a_database_is_measured_on_is_recorded() {
     let temp = tempfile::tempdir().unwrap();
     let (out, stop) = (temp.path().join("run"), AtomicBool::new(false));
     let mut run = Run { out: &out, resume: false, command: Vec::new(), stop: &stop, observer: &mut () };
     let study = OltpStudy { plan: synthetic::plan(), root: None };
     study.run(&mut Fake::default(), &mut run).unwrap().unwrap();
-    let recorded = crate::folder::read_provenance(&out).unwrap().host.disk;
+    let recorded = virtbench_runs::read_provenance(&out).unwrap().host.disk;
     assert_eq!(recorded.filesystem, "proc", "{recorded:?}");
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use virtbench_record::OperationLine;
 
-use crate::folder::FolderError;
+use virtbench_runs::FolderError;
 
 /// The folder of the logs, in the run folder.
 const FOLDER: &str = "operations";

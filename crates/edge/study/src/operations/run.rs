@@ -23,9 +23,9 @@ use super::tenants::Tenants;
 use crate::applications::Progress;
 use crate::course::{nanoseconds, unix_ns};
 use crate::event::Event;
-use crate::folder::RunFolder;
 use crate::run::{Run, RunEnd};
 use crate::study_error::StudyError;
+use virtbench_runs::RunFolder;
 
 /// How long removing the VMs of a run may take.
 pub(crate) const REMOVE_LIMIT: Duration = Duration::from_secs(900);

@@ -14,9 +14,9 @@ use virtbench_record::{
 
 use super::*;
 use crate::applications::Progress;
-use crate::folder::RunFolder;
-use crate::folder::tests::described;
+use crate::begun_run::described;
 use crate::study_error::StudyError;
+use virtbench_runs::RunFolder;
 
 use virtbench_samples::operations as synthetic;
 

@@ -18,10 +18,10 @@ use crate::applications::Progress;
 use crate::course::unix_ns;
 use crate::estimate::Estimate;
 use crate::event::Event;
-use crate::folder::RunFolder;
 use crate::programs::is_program;
 use crate::run::{Run, RunEnd};
 use crate::study_error::StudyError;
+use virtbench_runs::RunFolder;
 
 /// What a member takes to start, about, natively and in a VM, in nanoseconds.
 const START_NS: [u64; 2] = [1_500_000_000, 12_000_000_000];

@@ -19,7 +19,8 @@ use serde::{Deserialize, Serialize};
 use virtbench_lab::run_watched;
 use virtbench_model::{Margin, before_after};
 use virtbench_record::PointRecord;
-use virtbench_study::{load_run, schedule, write_whole};
+use virtbench_runs::{load_run, write_whole};
+use virtbench_study::schedule;
 
 use super::side::{self, turn_folder};
 use crate::args;

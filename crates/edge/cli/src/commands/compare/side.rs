@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use virtbench_model::before_after::RunSet;
 use virtbench_record::{PointKey, PointRecord, Provenance, Records};
-use virtbench_study::{load_any_run, read_provenance};
+use virtbench_runs::{load_any_run, read_provenance};
 
 use crate::exit::{Failure, Kind};
 

@@ -7,7 +7,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use virtbench_model::summarise;
 use virtbench_record::{Conclusion, Records};
 use virtbench_report::{Takeaway, takeaway};
-use virtbench_study::{FolderError, LoadedRun, Observer, Run, RunEnd, StudyError};
+use virtbench_runs::{FolderError, LoadedRun};
+use virtbench_study::{Observer, Run, RunEnd, StudyError};
 
 use super::watch::Watch;
 use crate::command_line;

@@ -9,9 +9,10 @@ use virtbench_record::{
     DesktopGroup, DesktopLink, DesktopNumbers, DesktopOperation, DesktopsPlan, DesktopsRecord,
     DesktopsStatus, Records,
 };
+use virtbench_runs::LoadedRun;
 use virtbench_study::{
-    DesktopAppliance, DesktopSource, DesktopsStudy, Estimate, ExistingDesktops, LoadedRun, Progress, Run,
-    StudyError, check_native,
+    DesktopAppliance, DesktopSource, DesktopsStudy, Estimate, ExistingDesktops, Progress, Run, StudyError,
+    check_native,
 };
 use virtbench_units::format_duration_ns;
 

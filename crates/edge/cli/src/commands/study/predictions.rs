@@ -4,7 +4,8 @@ use std::path::Path;
 
 use virtbench_record::{Provenance, Records, Trial};
 use virtbench_report::takeaway;
-use virtbench_study::{Cases, Estimate, FolderError, LoadedRun, Predictions, predict_again, read_provenance};
+use virtbench_runs::{FolderError, LoadedRun, read_provenance};
+use virtbench_study::{Cases, Estimate, Predictions, predict_again};
 
 use super::common;
 use crate::applications::applications_failure;

@@ -6,9 +6,8 @@ use std::path::Path;
 
 use virtbench_record::{Ranged, SystemNumbers, SystemsSummary};
 use virtbench_report::{DEVIATION_LEGEND, fate_in_words, ranged_percent, systems_csv, systems_markdown};
-use virtbench_study::{
-    Estimate, StudyError, System, TriedSystem, compare_systems, estimate_systems, read_provenance,
-};
+use virtbench_runs::read_provenance;
+use virtbench_study::{Estimate, StudyError, System, TriedSystem, compare_systems, estimate_systems};
 
 use super::common::{study_failure, watched};
 use super::{common, deviation};

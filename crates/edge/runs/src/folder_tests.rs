@@ -7,13 +7,13 @@ use virtbench_record::{
 use virtbench_samples::host::host_use;
 use virtbench_units::{LatencyRecorder, decode_histogram};
 
-use crate::grid::load_of;
+use virtbench_workload::{AccessLine, AccessSpec, LoadSpec};
 
-pub(crate) fn provenance() -> Provenance {
+fn provenance() -> Provenance {
     described(Plan::NativeVsVm(plan()))
 }
 
-pub(crate) fn plan() -> GridPlan {
+fn plan() -> GridPlan {
     GridPlan {
         grid: "test".into(),
         blocks_bytes: vec![4096],
@@ -31,7 +31,7 @@ pub(crate) fn plan() -> GridPlan {
 }
 
 /// A run with this plan on a made-up host.
-pub(crate) fn described(plan: Plan) -> Provenance {
+fn described(plan: Plan) -> Provenance {
     Provenance {
         format: RUN_FORMAT,
         version: "0".into(),
@@ -60,6 +60,16 @@ pub(crate) fn described(plan: Plan) -> Provenance {
     }
 }
 
+fn load(seed: u32) -> LoadSpec {
+    let access = AccessSpec::single(AccessLine::new(4096, 50.0, 100.0));
+    LoadSpec {
+        time_ns: 1_000_000,
+        interval_ns: 1_000_000,
+        seed: seed.into(),
+        ..LoadSpec::new(access, 1 << 20)
+    }
+}
+
 fn record(repetition: u32) -> PointRecord {
     let mut latency = LatencyRecorder::new();
     (1..100).for_each(|n| latency.record(n * 1000));
@@ -71,7 +81,7 @@ fn record(repetition: u32) -> PointRecord {
         direct: false,
         alignment_bytes: 1,
     };
-    let mut outcome = LoadOutcome::empty(load_of(&plan(), point, repetition), target);
+    let mut outcome = LoadOutcome::empty(load(repetition), target);
     outcome.read.histogram = Some(latency.encode_histogram().unwrap());
     PointRecord {
         format: FORMAT,

@@ -353,4 +353,4 @@ fn end_torn_line(path: &Path, file: &File) -> Result<(), FolderError> {
 
 #[cfg(test)]
 #[path = "folder_tests.rs"]
-pub(crate) mod tests;
+mod tests;

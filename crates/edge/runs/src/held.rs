@@ -9,21 +9,21 @@ use rustix::fs::{FlockOperation, flock};
 /// A file or folder that nobody else can hold meanwhile; a kill lets go of it too. QEMU's own locks are of another kind and
 /// do not meet this one.
 #[derive(Debug)]
-pub(crate) struct Held(File);
+pub struct Held(File);
 
 impl Held {
     /// Holds what is at `path`; nothing if somebody does already.
     ///
     /// # Errors
     /// It cannot be opened.
-    pub(crate) fn take(path: &Path) -> io::Result<Option<Self>> {
+    pub fn take(path: &Path) -> io::Result<Option<Self>> {
         let file = File::open(path)?;
         Ok(flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok().then_some(Self(file)))
     }
 
     /// Lets others have it. Closing would not do: a process that another thread is just starting has the file open too,
     /// until it begins.
-    pub(crate) fn let_go(&self) {
+    pub fn let_go(&self) {
         let _ = flock(&self.0, FlockOperation::Unlock);
     }
 }

@@ -194,6 +194,7 @@ fn send(
     let mut file = File::open(path).map_err(Unsent::Unread)?;
     let file_bytes = file.metadata().map_err(Unsent::Unread)?.len();
     let what = "what members are made of";
+    let zeros = vec![0; PIECE_BYTES];
     for offset in (0..file_bytes.max(1)).step_by(PIECE_BYTES) {
         if stop.load(Ordering::Relaxed) {
             return Err(Unsent::Stopped);
@@ -201,7 +202,7 @@ fn send(
         let mut bytes = Vec::with_capacity(PIECE_BYTES);
         (&mut file).take(PIECE_BYTES as u64).read_to_end(&mut bytes).map_err(Unsent::Unread)?;
         // The first makes the file.
-        if offset == 0 || bytes.iter().any(|byte| *byte != 0) {
+        if offset == 0 || !zeros.starts_with(&bytes) {
             let piece = Piece { name: name.to_owned(), file_bytes, offset, bytes };
             let stored = keeper.connection.store(piece);
             stored.map_err(|error| Unsent::Machine(keeper.process.explain(error)))?;

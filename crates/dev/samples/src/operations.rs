@@ -145,7 +145,7 @@ pub fn of_clones() -> (OperationsPlan, Vec<OperationsRecord>) {
     (plan, records.collect())
 }
 
-/// A platform that tells of migrations as jobs: each takes a second, of which guests stand still for a tenth.
+/// A platform that tells of migrations as jobs: each takes a second, of which guests are paused for a tenth.
 pub fn of_jobs() -> (OperationsPlan, Vec<OperationsRecord>) {
     let told = [
         (JobFigure::ElapsedNs, 1_000_000_000),

@@ -11,13 +11,13 @@ use rustix::process::{Signal, getpid, kill_process, set_parent_process_death_sig
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 
 /// Starts this program anew as the first process of its own namespaces of processes, mounts, names and messages, in the network
-/// namespace that `network` is, to serve the host on `connection`; waits for its end. Both end with whoever started this one.
+/// namespace that `network` is, to serve the host on `connection`; waits for its end. Both end with the process that started this one.
 ///
 /// # Errors
 /// Root is needed.
 pub fn run_alone(connection: RawFd, network: RawFd) -> Result<ExitCode, Box<dyn Error>> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
-    // SAFETY: whoever started this program passed the descriptor for it, and it stays open to the end.
+    // SAFETY: the process that started this program passed the descriptor for it, and it stays open to the end.
     let network = unsafe { BorrowedFd::borrow_raw(network) };
     let wanted = "namespaces of its own cannot be had (root is needed)";
     move_into_link_name_space(network, Some(LinkNameSpaceType::Network))
@@ -33,7 +33,7 @@ pub fn run_alone(connection: RawFd, network: RawFd) -> Result<ExitCode, Box<dyn 
         command.pre_exec(|| set_parent_process_death_signal(Some(Signal::KILL)).map_err(io::Error::from))
     };
     let status = command.status()?;
-    // Whoever waits for this process is to see how the other ended.
+    // The parent is to see how the other ended.
     if let Some(signal) = status.signal().and_then(Signal::from_named_raw) {
         let _ = kill_process(getpid(), signal);
     }

@@ -1,4 +1,4 @@
-//! What the path to an appliance costs by itself, measured between whoever calls and the agent there.
+//! What the path to an appliance costs by itself, measured between the caller and the agent there.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};

@@ -272,7 +272,7 @@ mod tests {
         guest.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
         let more = guest.read(&mut [0]).map_err(|error| error.kind());
         assert!(got <= usize::from(WINDOW) && more == Err(io::ErrorKind::WouldBlock), "{got} {more:?}");
-        // With the guest goes whoever waits for room.
+        // A writer that waits for room ends with the guest.
         drop(guest);
         let mut end = [0];
         let ended = (&plain).read(&mut end).map_err(|error| error.kind());

@@ -56,7 +56,7 @@ impl WorkFolder {
                 continue;
             }
             let marked = |error| format!("cannot use {}: {error}", path.display());
-            // Whoever made it would hold the lock if it lived.
+            // Its maker would hold the lock if it lived.
             let is_ours = read_folder_mark(&path).map_err(marked)?.is_some();
             if is_ours {
                 empty(&path).map_err(fails)?;

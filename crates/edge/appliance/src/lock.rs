@@ -61,7 +61,7 @@ impl Lock {
             }
             thread::sleep(PAUSE);
         }
-        // For those who wait. Whoever cannot be named is waited for all the same.
+        // For those who wait. A holder without a name is waited for all the same.
         let holder = std::process::id().to_string();
         let _ = file.set_len(0).and_then(|()| file.write_all_at(holder.as_bytes(), 0));
         Ok(Self { _file: file })

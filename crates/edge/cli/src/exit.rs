@@ -132,7 +132,7 @@ pub type Outcome = Result<(), Failure>;
 pub fn report(outcome: Outcome) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        // Whoever reads our output has closed it, which is an answer and not an error.
+        // The reader of our output has closed it, which is an answer and not an error.
         Err(failure) if is_broken_pipe(&failure.error) => ExitCode::SUCCESS,
         Err(Failure { kind, error }) => {
             let sentence = sentence(&error);

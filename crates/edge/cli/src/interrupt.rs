@@ -31,7 +31,7 @@ pub fn requested() -> bool {
     REQUESTED.load(Ordering::SeqCst)
 }
 
-/// The flag itself, for whoever polls it.
+/// The flag itself, to be polled.
 pub fn flag() -> &'static AtomicBool {
     &REQUESTED
 }

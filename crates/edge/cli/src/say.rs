@@ -49,7 +49,7 @@ pub fn event(event: &Value) {
     let _ = writeln!(io::stderr().lock(), "{event}");
 }
 
-/// Remarks that wait for whoever draws on the terminal, while somebody does.
+/// Remarks that wait while something is drawn on the terminal.
 static WAITING: Mutex<Option<Vec<String>>> = Mutex::new(None);
 
 /// Writes a line to stderr, if anybody reads it; while a picture is drawn there, it waits for the next frame.

@@ -7,3 +7,4 @@ mod drawing;
 mod options;
 mod tidy;
 mod tidy_code;
+mod tidy_words;

@@ -35,7 +35,7 @@ pub(crate) struct Attributes {
     pub breakpoint: u64,
 }
 
-/// An event of whoever runs on a processor.
+/// An event of what runs on a processor.
 ///
 /// # Errors
 /// It is not permitted, or the kernel does not offer it.

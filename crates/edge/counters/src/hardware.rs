@@ -60,7 +60,7 @@ impl CodeCounts {
 pub struct HardwareCounters(Vec<[[File; 2]; 4]>);
 
 impl HardwareCounters {
-    /// Begins to count on these processors, whoever runs there.
+    /// Begins to count on these processors, for all that runs there.
     ///
     /// # Errors
     /// Not permitted, or the processors have no counters that can be reached from here.

@@ -1,4 +1,4 @@
-//! Whoever measures: requests in, answers out.
+//! The side of the controller: requests in, answers out.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};

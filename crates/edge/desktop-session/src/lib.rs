@@ -5,7 +5,7 @@
 //!    X11: windows, keys, what is drawn, what answers; files; processes
 //! ```
 //!
-//! One thread waits for the X server and for whoever measures, and costs nothing while nothing is watched. It speaks X11 without a
+//! One thread waits for the X server and for the controller, and costs nothing while nothing is watched. It speaks X11 without a
 //! C library, so that it can be carried into any session as part of a static program.
 
 mod atoms;

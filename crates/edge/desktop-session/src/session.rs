@@ -23,7 +23,7 @@ struct Session {
     watch: Option<Watch>,
 }
 
-/// Watches the session of `display` (such as `:1`) for whoever connects to `port`, until the X server ends.
+/// Watches the session of `display` (such as `:1`) for the controller that connects to `port`, until the X server ends.
 ///
 /// # Errors
 /// There is no display, no window manager, or no port; or the X server has ended.

@@ -36,7 +36,7 @@ pub struct Plan<'a> {
 }
 
 /// Has a user sit down before each desktop and work there, all in this thread. Every user's first application begins at one moment.
-/// Whoever's desktop fails is told of; the others go on.
+/// A user whose desktop fails is reported; the others go on.
 ///
 /// # Errors
 /// The system gives no means to wait for connections.

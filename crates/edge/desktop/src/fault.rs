@@ -18,7 +18,7 @@ pub enum FaultKind {
 /// What can go wrong with a user's desktop.
 #[derive(Debug, Error)]
 pub enum Fault {
-    /// The server says what cannot be meant, or does not let us in.
+    /// The server breaks the protocol, or refuses the login.
     #[error(transparent)]
     Protocol(#[from] RfbError),
     /// There is no connection.
@@ -41,7 +41,7 @@ pub enum Fault {
     /// The picture does not show an end of what was typed.
     #[error("{0}")]
     Picture(String),
-    /// The session says what cannot be meant.
+    /// The session breaks the protocol.
     #[error("the program inside the session answers what nobody asked: {0}")]
     Answer(String),
     /// The day asks for a key that there is none of.

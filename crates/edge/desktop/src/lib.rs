@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! drive ── a task for each user: Itinerary -> order to the session, keys -> picture -> marker -> times
-//!    \──── one thread, one clock: that of whoever sits before the picture
+//!    \──── one thread, one clock: that of the user before the picture
 //! ```
 //!
 //! An operation is timed from its last key, or from the marker of its beginning where nothing is typed, to the read that brings the

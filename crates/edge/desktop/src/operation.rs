@@ -53,7 +53,7 @@ pub(crate) struct Seat {
     pub(crate) last: Instant,
 }
 
-/// What an operation came to.
+/// The result of an operation.
 pub(crate) struct Timed {
     pub(crate) times: Times,
     /// From a text's first key to the change of the picture that followed, in nanoseconds.

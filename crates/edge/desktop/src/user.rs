@@ -109,7 +109,7 @@ async fn think(shared: &Shared<'_>, seat: &mut Seat, step: Step, is_first: bool)
     Ok(())
 }
 
-/// One operation, and what is told of it; false if it has failed and the desktop can still be used.
+/// One operation, and its report; false if it has failed and the desktop can still be used.
 async fn operation(
     shared: &Shared<'_>,
     user: u32,

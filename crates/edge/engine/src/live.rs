@@ -1,4 +1,4 @@
-//! Counters that a load keeps while it runs, for whoever watches it.
+//! Counters that a load keeps while it runs, to be watched.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

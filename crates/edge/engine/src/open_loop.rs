@@ -10,7 +10,7 @@ use crate::moments::Moments;
 /// becomes due, the one that has waited longest is dropped.
 pub(crate) const MAX_BACKLOG: usize = 65_536;
 
-/// What a worker's open loop came to.
+/// The result of a worker's open loop.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct OpenLoopCounts {
     /// Operations due while measuring.
@@ -89,7 +89,7 @@ impl OpenLoop {
         self.next_ns
     }
 
-    /// What it came to by the time the worker stopped; `unstarted` is told when each operation was due
+    /// The result of it by the time the worker stopped; `unstarted` is told when each operation was due
     /// that has not started.
     pub(crate) fn finish(
         mut self,

@@ -1,8 +1,8 @@
 //! Where a worker leaves what it recorded while its thread may be stuck in a system call.
 //!
 //! A blocking call cannot be taken back: a thread whose target never answers is lost until it does.
-//! What it recorded need not be, so it lies here meanwhile, and whoever finds that the call takes
-//! too long takes it away and goes on without the thread.
+//! What it recorded need not be, so it lies here meanwhile, and the thread that finds that the call
+//! takes too long takes it away and goes on without that one.
 
 use std::sync::{Mutex, PoisonError};
 

@@ -18,14 +18,14 @@ pub(crate) enum Next {
     Over,
 }
 
-/// What a worker's part of a trace came to.
+/// The result of a worker's part of a trace.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ReplayCounts {
     /// Operations that were started.
     pub started: u64,
     /// Whether all were.
     pub whole: bool,
-    /// What the replay came to as an open loop, where it keeps a pace.
+    /// The result of the replay as an open loop, where it keeps a pace.
     pub open_loop: Option<OpenLoopCounts>,
 }
 
@@ -113,7 +113,7 @@ impl<'a> ReplayLoop<'a> {
         }
     }
 
-    /// What it came to by the time the worker stopped. The backlog at the end is that at the moment when
+    /// The result of it by the time the worker stopped. The backlog at the end is that at the moment when
     /// the last operation became due, if it did: what waited then shows whether the target kept up, though
     /// it was started later.
     ///

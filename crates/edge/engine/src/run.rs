@@ -97,7 +97,7 @@ impl Control {
 
 /// Applies `spec` to `target`. Ramp-up begins when the monotonic clock shows `start_at_ns`, or once
 /// all workers are ready if that is later; once it is over, `on_measuring` is told when that was by the clock. Operations count
-/// from that moment on, however late whoever waits for it wakes.
+/// from that moment on, however late a waiting thread wakes.
 ///
 /// With `spec.verify`, the region is read once more after the load. A worker of the blocking engine
 /// whose operation exceeds `spec.timeout_ns` is left behind: its thread ends when the target answers.

@@ -38,7 +38,7 @@ const MAX_CLAIMS_REFUSED: u32 = 64;
 pub(crate) struct WorkerReport {
     /// Everything it saw.
     pub recorder: Box<Recorder>,
-    /// What its open loop came to, where it had one.
+    /// The result of its open loop, where it had one.
     pub open_loop: Option<OpenLoopCounts>,
     /// What it replayed of a trace, where it had one.
     pub replay: Option<ReplayCounts>,
@@ -79,7 +79,7 @@ pub(crate) struct Worker<'a> {
     pub flow: Option<FlowShare>,
     pub stop: &'a AtomicBool,
     pub completed: &'a AtomicU64,
-    /// What somebody who watches is told of each operation.
+    /// What an observer gets for each operation.
     pub live: Option<&'a LiveCounters>,
     pub parking: &'a Parking,
     /// Whether the clock is read for each operation.

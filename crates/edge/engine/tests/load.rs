@@ -210,7 +210,7 @@ fn a_load_that_does_not_fit_is_refused() {
 }
 
 #[test]
-fn measuring_begins_at_the_agreed_moment_whoever_wakes_late() {
+fn measuring_begins_at_the_agreed_moment_though_threads_wake_late() {
     let folder = folder();
     let target = open(&request(&folder.path().join("t.img"))).unwrap();
     let load = LoadSpec { ramp_ns: 5_000_000, time_ns: 5_000_000, ..spec(100.0) };

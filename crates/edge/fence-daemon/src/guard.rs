@@ -2,7 +2,7 @@
 //!
 //! A client that shortens the file behind its memory makes the next access to it a SIGBUS, which would end the daemon and
 //! with it every other disk. Seals would prevent that, but memory of a file cannot have them. So a handler puts zeroes in
-//! place of the whole region, in which the access that faulted then ends, and marks the region as dead; whoever serves the
+//! place of the whole region, in which the access that faulted then ends, and marks the region as dead; the server of the
 //! client sees that and sends it away. The kernel's own accesses, those of device I/Os, fail by themselves.
 
 use std::io;

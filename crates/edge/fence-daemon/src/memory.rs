@@ -122,7 +122,7 @@ impl Buffer {
     /// All of it as a segment. The caller keeps the buffer until the request has been answered.
     #[must_use]
     pub fn segment(&self) -> Segment {
-        // SAFETY: ours, and mapped as long as the buffer lives; whoever hands it in keeps it (see above).
+        // SAFETY: ours, and mapped as long as the buffer lives; the caller keeps it (see above).
         unsafe { Segment::new(self.base.as_ptr(), self.len) }
     }
 }

@@ -22,7 +22,7 @@ fn is_gone(client: &UnixStream) -> bool {
 }
 
 #[test]
-fn whoever_asks_is_answered_beside_those_who_say_little() {
+fn a_client_that_asks_is_answered_beside_those_who_say_little() {
     let mut desk = Desk::new(BOUNDS);
     let slow = connect(&mut desk);
     let mut quick = connect(&mut desk);
@@ -66,7 +66,7 @@ fn an_answer_that_nobody_takes_keeps_nobody_waiting() {
 }
 
 #[test]
-fn the_first_of_too_many_makes_way_and_whoever_asks_at_once_does_not() {
+fn the_oldest_of_too_many_is_dropped_and_one_that_asks_at_once_is_not() {
     let mut desk = Desk::new(BOUNDS);
     let silent: Vec<UnixStream> = (0..9).map(|_| connect(&mut desk)).collect();
     let mut quick = connect(&mut desk);

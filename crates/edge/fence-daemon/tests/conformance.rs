@@ -57,7 +57,7 @@ fn load(seed: u64, per_second: f64) -> LoadSpec {
     }
 }
 
-/// What a disk's load came to.
+/// The result of a disk's load.
 #[derive(Debug, Clone, Copy)]
 struct Response {
     per_second: f64,

@@ -310,7 +310,7 @@ impl Client<'_> {
     }
 
     fn kick(&self) {
-        // Whoever has kicked very often is heard all the same.
+        // A client that has kicked very often is heard all the same.
         let _ = rustix::io::write(self.kick, &1u64.to_ne_bytes());
     }
 

@@ -1,4 +1,4 @@
-//! NBD clients that go while their requests are in flight: whoever comes next is answered after those are done.
+//! NBD clients that go while their requests are in flight: the next client is answered after those are done.
 
 #![allow(clippy::unwrap_used)]
 

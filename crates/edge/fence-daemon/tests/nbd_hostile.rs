@@ -50,7 +50,7 @@ fn silence_ends_a_connection_in_either_phase_but_idling_does_not() {
 }
 
 #[test]
-fn whoever_does_not_take_replies_is_left_and_others_are_served() {
+fn a_client_that_takes_no_replies_is_left_and_others_are_served() {
     let daemon = Daemon::serve("stall_s = 1");
     let mut greedy = attached(&daemon);
     let requests: Vec<u8> = (0..10_000).flat_map(|n| request(0, n, 0, 1 << 20)).collect();

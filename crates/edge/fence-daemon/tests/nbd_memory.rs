@@ -31,7 +31,7 @@ fn hoarders(daemon: &Daemon) -> Vec<UnixStream> {
 }
 
 #[test]
-fn whoever_takes_no_replies_waits_for_memory_and_other_disks_have_theirs() {
+fn a_client_that_takes_no_replies_waits_for_memory_and_other_disks_have_theirs() {
     let daemon = Daemon::serve("memory = '64 MiB'");
     let hoarders = hoarders(&daemon);
     for round in 0..20 {
@@ -46,7 +46,7 @@ fn whoever_takes_no_replies_waits_for_memory_and_other_disks_have_theirs() {
 }
 
 #[test]
-fn whoever_waits_for_memory_is_answered_in_the_end() {
+fn a_client_that_waits_for_memory_is_answered_in_the_end() {
     let daemon = Daemon::serve("memory = '64 MiB'");
     let mut streams: Vec<UnixStream> = (0..CLIENTS).map(|_| raw::attached(&daemon.socket, "alpha")).collect();
     std::thread::scope(|scope| {

@@ -18,7 +18,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Whether a run is meant.
+    /// Whether the filter selects a run.
     pub(crate) fn takes(&self, run: &virtbench_model::history::HistoryRun) -> bool {
         let inside = |folder: &PathBuf| std::path::Path::new(&run.folder).starts_with(folder);
         (self.folders.is_empty() || self.folders.iter().any(inside))

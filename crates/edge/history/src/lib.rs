@@ -1,4 +1,4 @@
-//! A catalogue of run folders: which runs there are, what each came to, and what users call them.
+//! A catalogue of run folders: which runs there are, their results, and what users call them.
 //!
 //! The run folders are the truth. The catalogue is a SQLite file that keeps what was read of them, so that a thousand runs are
 //! listed at once; it can be removed and filled again at any time. Tags stand in the run folders too.

@@ -84,8 +84,8 @@ pub fn choose_accelerator(
     Ok(remember(AcceleratorChoice { accelerator: Accelerator::Tcg, why, key }))
 }
 
-/// KVM, whatever an earlier probe came to: a guest is booted under it unless one is known to. That may take as long as under emulation,
-/// since whoever asks for a slow KVM wants to measure that.
+/// KVM, whatever an earlier probe found: a guest is booted under it unless one is known to. That may take as long as under emulation,
+/// since a user who asks for a slow KVM wants to measure that.
 ///
 /// # Errors
 /// Why no guest boots under it, in words.

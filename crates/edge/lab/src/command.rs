@@ -15,7 +15,7 @@ use crate::child::{BoundChild, describe_end};
 
 /// Between two looks at whether it is to stop.
 const PAUSE: Duration = Duration::from_millis(50);
-/// How long whoever has the terminal has to leave it.
+/// How long the user of the terminal has to leave it.
 const LEAVE: Duration = Duration::from_secs(1);
 /// Lines that wait to be told; then the command waits to write more.
 const MOST_LINES: usize = 1024;
@@ -216,7 +216,7 @@ fn last_words(reader: io::PipeReader, lines: Option<&SyncSender<String>>) -> Str
     let mut line = Vec::new();
     while let Ok(1..) = reader.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line) {
         if let Some(lines) = lines {
-            // Whoever no longer follows is not told.
+            // A follower that has gone is not told.
             let _ = lines.send(String::from_utf8_lossy(&line).trim_end().to_owned());
         }
         kept.append(&mut line);
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_follows_a_command_is_told_every_line() {
+    fn a_follower_of_a_command_is_told_every_line() {
         let mut lines = Vec::new();
         let script = "echo one; echo two >&2; printf three";
         let told = &mut |line: &str| lines.push(line.to_owned());

@@ -1,4 +1,4 @@
-//! What the processors of another machine are busy with, told by whoever runs it.
+//! What the processors of another machine are busy with, told by its hypervisor.
 
 use std::time::Instant;
 

@@ -133,7 +133,7 @@ impl Filesystem {
 }
 
 /// Makes an empty file system on `path`, a file that is made with a mark and given so many bytes. A file of virtbench's that is left over
-/// makes way. After a failure nothing is there.
+/// is replaced. After a failure nothing is there.
 ///
 /// # Errors
 /// The disk is too small or cannot be written, or the file system's program is missing or refuses.

@@ -115,7 +115,7 @@ pub struct GuestConfig {
     pub cables: Vec<CableEnd>,
     /// Whether it has a graphics adapter, a keyboard and a pointer. Its image has their drivers then.
     pub screen: bool,
-    /// Whether its boot ends where this process is to stop. Otherwise whoever boots it looks at that afterwards.
+    /// Whether its boot ends where this process is to stop. Otherwise the caller looks at that afterwards.
     pub ends_with_stop: bool,
 }
 
@@ -420,7 +420,7 @@ pub(crate) fn pin(process_id: u32, processors: &[usize]) -> io::Result<()> {
 fn connected_pair() -> io::Result<(TcpStream, TcpStream)> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let ours = TcpStream::connect(listener.local_addr()?)?;
-    // Whoever else finds the port meanwhile is turned away.
+    // Another client of the port is turned away meanwhile.
     loop {
         let (theirs, from) = listener.accept()?;
         if from == ours.local_addr()? {

@@ -55,7 +55,7 @@ pub trait Machine: Send {
         None
     }
 
-    /// The accounts of its host's processors, where that is another machine and whoever runs it tells.
+    /// The accounts of its host's processors, where that is another machine and its hypervisor tells.
     fn far_times(&self) -> Option<FarTimes> {
         None
     }

@@ -156,7 +156,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Reads until QEMU has gone: answers go to whoever waits for them.
+/// Reads until QEMU has gone: answers go to those who wait for them.
 fn read_all(
     mut reader: BufReader<UnixStream>,
     shared: &Shared,

@@ -132,7 +132,7 @@ fn settings_are_seen_from_inside_the_guest() {
 }
 
 #[test]
-fn a_virtio_disk_has_a_queue_for_each_processor_whoever_serves_it() {
+fn a_virtio_disk_has_a_queue_for_each_processor_with_every_server() {
     for name in ["virtio-blk", "vhost-user-blk"] {
         let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         // A guest of two processors hangs while it boots once in a few hundred times, whatever its disk; studies

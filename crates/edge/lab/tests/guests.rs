@@ -71,7 +71,7 @@ fn a_guest_boots_answers_and_powers_off() {
 
 /// QEMU's side of the protocol's first message (RFC 6143, section 7.1.1).
 #[test]
-fn a_guests_screen_is_shown_to_whoever_is_handed_a_connection_and_to_nobody_else() {
+fn a_guests_screen_is_shown_to_the_holder_of_a_connection_and_to_nobody_else() {
     let image = or_mend(GuestImage::new(&kernel(), &[]));
     let mut guest = or_mend(boot(&image, &GuestConfig { screen: true, ..config() }));
     for _ in 0..2 {

@@ -64,7 +64,7 @@ pub enum LibvirtError {
     /// What was to be sent could not be read, or no thread or descriptor was left.
     #[error("{0}")]
     Local(String),
-    /// Whoever waited told it to stop.
+    /// The waiting thread told it to stop.
     #[error("stopped")]
     Stopped,
 }

@@ -22,7 +22,7 @@ pub(crate) fn begin(binding: &'static Binding, stream: Object) -> Result<UnixStr
     let signal = binding.watch(&stream)?;
     thread::Builder::new().name("libvirt-stream".into()).spawn(move || {
         let mut pump = Pump { binding, stream, signal, socket: far, waiting: Vec::new() };
-        // The stream is given up before the socket ends: whoever reads that knows then that libvirt has nothing of it any more.
+        // The stream is given up before the socket ends: its reader knows then that libvirt has nothing of it any more.
         let _ = pump.run();
     })?;
     Ok(near)

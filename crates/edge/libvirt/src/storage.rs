@@ -11,7 +11,7 @@ use crate::binding::{Binding, Listed, Object};
 use crate::connection::{ANSWER_LIMIT, Handle, STORAGE_LIMIT};
 use crate::error::LibvirtError;
 
-/// How long an upload may stand still.
+/// How long an upload may stall.
 const STALL_LIMIT: Duration = Duration::from_secs(60);
 /// How often an upload's progress is told.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);

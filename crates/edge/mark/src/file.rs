@@ -82,7 +82,7 @@ pub fn write_attribute(path: &Path, mark: &Mark) -> io::Result<()> {
     Ok(lsetxattr(path, MARK_ATTRIBUTE, mark.to_string().as_bytes(), XattrFlags::empty())?)
 }
 
-/// Makes an empty file with a mark, to be read and written. One of the same name makes way if this process made it, or another one of
+/// Makes an empty file with a mark, to be read and written. One of the same name is replaced if this process made it, or another one of
 /// virtbench's that has ended. On a file system without extended attributes what a killed process leaves counts as somebody else's.
 ///
 /// # Errors

@@ -108,7 +108,7 @@ pub async fn require(session: &mut Session, connect: &Connect) -> Result<(Schema
         Found::Whole(population) => Ok((schema, population)),
         Found::Nothing | Found::Foreign(_) => of(OltpError::NotPopulated),
         Found::Unfinished => {
-            // Whoever is at work on it holds the lock.
+            // A run that works on it holds the lock.
             Exclusive::take(connect, &schema).await?;
             of(OltpError::Unfinished)
         }

@@ -1,4 +1,4 @@
-//! What the driver's threads and whoever waits for them have in common.
+//! What the driver's threads share with the thread that waits for them.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -1,9 +1,9 @@
-//! An operation, or a question, that came to nothing.
+//! An operation, or a question, that failed.
 
 use thiserror::Error;
 use virtbench_record::FailureKind;
 
-/// Why something came to nothing, in words that say what to do next.
+/// Why something failed, in words that say what to do next.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{message}")]
 pub struct Failure {

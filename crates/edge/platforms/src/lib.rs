@@ -1,6 +1,6 @@
 //! Platforms whose control planes are measured, behind one seam.
 //!
-//! A [`Platform`] makes VMs that carry its run's label, does one operation at a time for whoever calls, says where the
+//! A [`Platform`] makes VMs that carry its run's label, does one operation at a time for its caller, says where the
 //! time went, and removes what carries the label. It never touches a VM that does not. Its calls wait; several threads
 //! call it at once, each for another VM.
 

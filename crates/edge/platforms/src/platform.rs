@@ -85,8 +85,8 @@ impl Action {
     }
 }
 
-/// What became of an operation. Phases are there after a failure as well, as far as it came; `waiting` is whoever
-/// calls' to fill in.
+/// What became of an operation. Phases are there after a failure as well, as far as it came; `waiting` is the
+/// caller's to fill in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Performed {
     /// Where the time went.
@@ -95,7 +95,7 @@ pub struct Performed {
     pub retries: u32,
     /// What the platform told of it once it was done; nothing where it is no job of the platform's, why not where it did not tell.
     pub job: Option<JobTold>,
-    /// Whether it came to something.
+    /// Whether it succeeded.
     pub result: Result<(), Failure>,
 }
 

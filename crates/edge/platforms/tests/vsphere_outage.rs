@@ -103,7 +103,7 @@ fn an_operation_that_an_outage_cuts_off_is_followed_once_the_server_is_there_aga
     {
         let performed = network.cut_during(|| platform.perform(&first, &action, soon()));
         assert_eq!(performed.result, Ok(()), "{action:?}: {performed:?}");
-        // What waits for a task is told of its end by a thread that asks again by itself.
+        // A waiter for a task hears of its end from a thread that asks again by itself.
         assert!(performed.retries > 0 || action == Action::PowerOn, "{performed:?}");
         assert_eq!(platform.state(&first, soon()), Ok(Some(state)), "{action:?}");
     }

@@ -19,7 +19,7 @@ pub(crate) struct Seen {
     pub name: String,
     pub elapsed: Duration,
     pub accounts: Accounts,
-    /// Whole disks that moved anything, whoever asked for it.
+    /// Whole disks that moved anything, for any program.
     pub disks: BTreeMap<String, DiskCounters>,
     /// Ticks of the kernel's own threads meanwhile.
     pub kernel_ticks: u64,

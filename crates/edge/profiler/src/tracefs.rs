@@ -27,7 +27,7 @@ const PREFIX: &str = "virtbench-profile-";
 /// What is traced.
 const EVENTS: [&str; 3] = ["block/block_bio_queue", "block/block_rq_complete", "sched/sched_process_fork"];
 
-/// Mounts tracefs for whoever holds the descriptor. Its files are found under `/proc/self/fd/N`.
+/// Mounts tracefs for the holder of the descriptor. Its files are found under `/proc/self/fd/N`.
 fn tracefs() -> rustix::io::Result<OwnedFd> {
     let context = fsopen("tracefs", FsOpenFlags::FSOPEN_CLOEXEC)?;
     fsconfig_create(&context)?;

@@ -77,7 +77,7 @@ pub enum ProfilerError {
         /// System calls that read or write.
         calls: u64,
     },
-    /// Nobody lets us look.
+    /// The kernel does not permit it.
     #[error("the I/O accounts of {name} cannot be read: profile it as its own user, or as root")]
     Hidden {
         /// What it is.

@@ -21,7 +21,7 @@ const RESULTS: &str = "results.jsonl";
 const HISTOGRAMS: &str = "histograms.hlog";
 /// The configuration that a study on the fence's disks leaves for its reader.
 const FENCE: &str = "fence.toml";
-/// What happened while the run was measured, for whoever looks for the cause of a failure.
+/// What happened while the run was measured, to find the cause of a failure.
 pub const LOG: &str = "virtbench.log";
 
 /// A run folder that cannot be used.
@@ -108,7 +108,7 @@ enum Began {
 
 impl<R: Record> RunFolder<R> {
     /// Begins a run in a folder that is empty or does not exist yet. A run that was killed before it had
-    /// measured anything makes way.
+    /// measured anything is replaced.
     ///
     /// # Errors
     /// The folder holds a run or anything else, is in use, or cannot be written.

@@ -118,7 +118,7 @@ fn a_start_that_fails_leaves_nothing_and_one_that_measured_leaves_all() {
     fs::create_dir(&there).unwrap();
     assert!(begin(&there).unwrap().abandon());
     assert_eq!(fs::read_dir(&there).unwrap().count(), 0);
-    // A kill before the first result leaves a run that makes way; it may be resumed too, and stays then.
+    // A kill before the first result leaves a run that is replaced; it may be resumed too, and stays then.
     drop(begin(&made).unwrap());
     let resumed: RunFolder = RunFolder::resume(&made, &provenance()).unwrap();
     assert!(!resumed.abandon() && made.join("run.json").exists());

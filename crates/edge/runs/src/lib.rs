@@ -1,4 +1,4 @@
-//! The folder of a run: written while it is measured, read at any later time. Whoever reads one needs no environment.
+//! The folder of a run: written while it is measured, read at any later time. Its readers need no environment.
 
 mod folder;
 mod held;

@@ -43,7 +43,7 @@ pub enum SearchError<E: Debug + Display> {
         /// Operations per second completed.
         achieved: f64,
     },
-    /// The search came to a rate that no load can offer.
+    /// The search reached a rate that no load can offer.
     #[error(
         "the target does more than an open loop can offer ({per_second:.0} of at most {MAX_RATE:.0} operations a \
          second): a null target has no saturation to be found; give it a latency with --fault delay=50us@100%, or \

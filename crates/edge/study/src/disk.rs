@@ -77,7 +77,7 @@ impl StudyDisk {
         Ok(Self { path, notes: target.notes().to_vec(), _lock: lock, _folder: folder })
     }
 
-    /// Makes the disk with an empty file system on it, which what a killed run left makes way for; without
+    /// Makes the disk with an empty file system on it, which replaces what a killed run left; without
     /// one it has nothing on it, and no block.
     ///
     /// # Errors

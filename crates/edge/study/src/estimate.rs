@@ -4,7 +4,7 @@ use std::fmt;
 
 use virtbench_units::format_duration_ns;
 
-/// What is to be measured, and how long that takes about.
+/// What is to be measured, and about how long that takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Estimate {
     /// Measurements, of this and earlier sittings.

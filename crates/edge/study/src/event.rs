@@ -1,4 +1,4 @@
-//! What happens in a study, for whoever shows it.
+//! What happens in a study, to be shown.
 
 use std::path::Path;
 

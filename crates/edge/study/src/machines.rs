@@ -342,7 +342,7 @@ fn all_started<'e>(
                 (format!("writing the test file of {}", environment.name()), progress.clone());
             let start = move || {
                 started(environment.as_mut(), stop, &mut |done, total| {
-                    // Whoever shows it may be gone; the file is made nevertheless.
+                    // Its observer may be gone; the file is made nevertheless.
                     let _ = progress.send((what.clone(), done, total));
                 })
             };

@@ -8,7 +8,7 @@ use virtbench_workload::{Arrivals, LoadSpec, MAX_RATE, Rate};
 
 use crate::apply::{Load, SearchError, apply_clean};
 
-/// One run of the search, for whoever shows it.
+/// One run of the search, to be shown.
 #[derive(Debug)]
 pub struct SaturationRun<'a> {
     /// Which run, from 1.
@@ -22,7 +22,7 @@ pub struct SaturationRun<'a> {
 }
 
 /// Searches the saturation of the target behind `load`. Every run is `base` with a rate of its own
-/// and a seed of its own; `on_run` is told of each.
+/// and a seed of its own; `on_run` is called with each.
 ///
 /// # Errors
 /// A load could not be applied, operations failed, or `stop` was set.

@@ -181,7 +181,7 @@ fn find<'r>(
         let mut vms = surfaces.iter().filter(|surface| surface.setup.is_some());
         match (side, wanted) {
             (_, Some(_)) => vms.find(|surface| surface.setup == wanted),
-            // Which one is meant is clear where there is only one.
+            // There is no choice where there is only one.
             ("vm", None) => vms.next().filter(|_| vms.next().is_none()),
             _ => surfaces.iter().find(|surface| surface.environment == side),
         }

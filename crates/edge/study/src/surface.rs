@@ -55,7 +55,7 @@ pub fn load_at(base: &LoadSpec, point: PointKey) -> LoadSpec {
 }
 
 /// Measures points of the plan, each chosen by what the ones before have shown, until the surface is
-/// precise enough or the budget is spent. `on_run` is told of each.
+/// precise enough or the budget is spent. `on_run` is called with each.
 ///
 /// # Errors
 /// A load could not be applied, operations failed, or `stop` was set.

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use virtbench_engine::monotonic_ns;
 use virtbench_units::Window;
 
-/// The course of a load, which its threads and whoever waits for them share. `F` is a fault that ends it.
+/// The course of a load, which its threads share with the one that waits for them. `F` is a fault that ends it.
 #[derive(Debug)]
 pub struct Course<F> {
     ramp_up_ns: u64,

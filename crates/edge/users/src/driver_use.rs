@@ -4,7 +4,7 @@
 const BUSY_PERCENT: f64 = 90.0;
 /// A driver whose control group was held back for longer than this is what limits the load, in percent.
 const THROTTLED_PERCENT: f64 = 5.0;
-/// A thread that waited for a processor for longer than this is told of, in percent.
+/// A thread that waited for a processor for longer than this is reported, in percent.
 const WAITED_PERCENT: f64 = 25.0;
 /// Starts that came too late though a user was free: more than this share of those offered, in percent.
 const LATE_PERCENT: f64 = 1.0;

@@ -98,7 +98,7 @@ fn open_loop(users: u32, driven: &[Driven]) -> UsersOpenLoop {
     UsersOpenLoop { offered, backlog_end, saturated: is_saturated(backlog_end, users, offered) }
 }
 
-/// Users who begin later than they were to are told of from here on, in nanoseconds: threads look every five milliseconds.
+/// Users who begin later than they were to are reported from here on, in nanoseconds: threads look every five milliseconds.
 const LATE_NS: u64 = 20_000_000;
 
 fn remarks(

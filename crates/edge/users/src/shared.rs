@@ -1,4 +1,4 @@
-//! What the threads of a load and whoever waits for them have in common.
+//! What the threads of a load share with the thread that waits for them.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -105,7 +105,7 @@ impl Service for Web {
     }
 }
 
-/// A connection: what asks, and what moves the bytes, which whoever asks polls.
+/// A connection: what asks, and what moves the bytes, which the asking task polls.
 struct Open {
     asks: SendRequest<Empty<Bytes>>,
     moves: Pin<Box<Connection<TokioIo<TcpStream>, Empty<Bytes>>>>,

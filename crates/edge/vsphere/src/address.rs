@@ -16,11 +16,11 @@ const ENCODED: AsciiSet = NON_ALPHANUMERIC.remove(b'.').remove(b'-').remove(b'_'
 /// Whom to believe that it is the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Trust {
-    /// Whoever the system's authorities vouch for.
+    /// A server for which the system's authorities vouch.
     System,
-    /// Whoever the authorities of this file (PEM) vouch for.
+    /// A server for which the authorities of this file (PEM) vouch.
     Authorities(PathBuf),
-    /// Whoever has the certificate with this SHA-256 digest.
+    /// A server with the certificate of this SHA-256 digest.
     Thumbprint([u8; 32]),
     /// Anybody.
     Anybody,

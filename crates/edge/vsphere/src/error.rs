@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use crate::fault::{Fault, FaultKind};
 
-/// A call or a task that came to nothing, with the next step.
+/// A call or a task that failed, with the next step.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum VsphereError {
     /// The address, the password or an option makes no sense.

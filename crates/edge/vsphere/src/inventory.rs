@@ -62,7 +62,7 @@ pub struct Machine {
     pub host: Option<Reference>,
     /// Whether it is a template.
     pub template: bool,
-    /// What is written of it by whoever made it, or what it was copied from.
+    /// What its maker, or that of the VM that it was copied from, wrote into it.
     pub label: Option<Box<str>>,
     /// Its own identity, which no copy of it has.
     pub uuid: Option<Box<str>>,

@@ -13,7 +13,7 @@ pub enum Operation<'a> {
     PowerOn(&'a Reference),
     /// Ends a VM at once.
     PowerOff(&'a Reference),
-    /// Lets a VM stand still.
+    /// Pauses a VM.
     Suspend(&'a Reference),
     /// Makes a VM.
     Create {

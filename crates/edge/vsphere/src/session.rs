@@ -146,7 +146,7 @@ impl Session {
         }
     }
 
-    /// The cookie, and which login it is from. Whoever comes first logs in; others wait for it.
+    /// The cookie, and which login it is from. The first caller logs in; others wait for it.
     fn logged_in(&self, limit: Limit) -> Result<(String, u64), VsphereError> {
         let mut state = self.state();
         match &state.login {

@@ -1,4 +1,4 @@
-//! One thread that is told of all tasks, whoever waits for them.
+//! One thread that follows all tasks for all who wait.
 //!
 //! The server is asked a few times how a new task is, within a tenth of a second. One that is not over by then goes on a
 //! list on the server, which one property collector follows, and its end comes with the updates: nobody asks again and again.
@@ -64,7 +64,7 @@ struct Shared {
     session: Arc<Session>,
     table: Mutex<Table>,
     wake: Condvar,
-    /// Held by whoever changes the list on the server, for all whose changes are there by then.
+    /// Held while the list on the server is changed, for all whose changes are there by then.
     sending: Mutex<()>,
 }
 

@@ -51,7 +51,7 @@ fn system() -> Result<RootCertStore, VsphereError> {
     Ok(roots)
 }
 
-/// Believes whoever has a certificate of this digest, or without one anybody.
+/// Believes a server with a certificate of this digest, or without one any server.
 #[derive(Debug)]
 struct Known {
     digest: Option<[u8; 32]>,

@@ -187,7 +187,7 @@ impl Runner for System {
             watch.count(operations, 0);
             let each = |ns: u64| ns as f64 / operations as f64;
             sheet.sample(kernel.name(), "ns", Better::Lower, each(elapsed_ns));
-            // The journal's threads work for whoever waits for them, so that their time counts there.
+            // The journal's threads work for the threads that wait for them, so that their time counts there.
             let waits = kernel.part() == SystemPart::Wait;
             let threads_ns = if waits { kernel_threads_ns().saturating_sub(threads_before) } else { 0 };
             let cpu_ns = own_ns + threads_ns;

@@ -46,7 +46,7 @@ impl Display for Percent {
     }
 }
 
-/// Markup as it grows. Attributes are handed over as text and must be escaped by whoever writes them.
+/// Markup as it grows. Attributes are handed over as text and must be escaped by the caller.
 #[derive(Default)]
 pub(crate) struct Svg(String);
 

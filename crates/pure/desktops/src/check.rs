@@ -1,4 +1,4 @@
-//! Whether a day can be meant.
+//! Whether a day is valid.
 
 use std::collections::BTreeSet;
 

@@ -8,7 +8,7 @@ pub enum DayError {
     /// It is no TOML, or has fields that no day has.
     #[error("{0}")]
     Syntax(#[from] toml::de::Error),
-    /// A field says what cannot be meant.
+    /// A field has an invalid value.
     #[error("{field}: {why}")]
     Value {
         /// Which field.

@@ -1,5 +1,5 @@
-//! What users of desktops do in a day ([Platform 2014], section III.D), and the marker by which the picture tells them, and whoever
-//! measures, when it is done.
+//! What users of desktops do in a day ([Platform 2014], section III.D), and the marker by which the picture tells them, and the
+//! controller, when it is done.
 //!
 //! ```text
 //! Day (a file) -> itinerary of a user, from a seed -> Order to the session

@@ -9,7 +9,7 @@ use virtbench_units::Random;
 
 /// What goes at once over a link that has a rate, in bytes: a segment of TCP in an Ethernet frame.
 const SEGMENT_BYTES: usize = 1448;
-/// What waits on each way at most, in bytes. Whoever sends more has to wait, as for a router that is full.
+/// What waits on each way at most, in bytes. A sender of more has to wait, as for a router that is full.
 const MOST_WAITING_BYTES: usize = 256 << 10;
 const LONGEST_DELAY_NS: u64 = 10_000_000_000;
 const LEAST_RATE: u64 = 8_000;

@@ -1,4 +1,4 @@
-//! What whoever measures says to the program inside the session, and hears from it: a line of JSON each.
+//! What the controller says to the program inside the session, and hears from it: a line of JSON each.
 
 use std::time::Duration;
 

@@ -8,7 +8,7 @@ impl Day {
     /// Reads a day.
     ///
     /// # Errors
-    /// It is no TOML, or cannot be meant; the error names the field.
+    /// It is no TOML, or invalid; the error names the field.
     pub fn parse(text: &str) -> Result<Self, DayError> {
         let day = toml::from_str(text)?;
         check(&day)?;

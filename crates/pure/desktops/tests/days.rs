@@ -1,4 +1,4 @@
-//! Days: those that come with the project, what cannot be meant, and what users make of them.
+//! Days: those that come with the project, invalid ones, and what users make of them.
 
 #![allow(clippy::unwrap_used)]
 
@@ -11,7 +11,7 @@ fn small() -> Day {
 }
 
 #[test]
-fn the_days_that_come_with_the_project_can_be_meant() {
+fn the_days_that_come_with_the_project_are_valid() {
     for supplied in supplied::ALL {
         let day = supplied.day().unwrap_or_else(|error| panic!("{}: {error}", supplied.name));
         assert_eq!(day.name, supplied.name);
@@ -23,7 +23,7 @@ fn the_days_that_come_with_the_project_can_be_meant() {
 }
 
 #[test]
-fn a_day_that_cannot_be_meant_names_the_field() {
+fn an_invalid_day_names_the_field() {
     let text = supplied::find("small").unwrap().text;
     for (from, to, field) in [
         ("least = \"200ms\"", "least = \"2h\"", "think"),

@@ -53,7 +53,7 @@ pub enum Kind {
     Own,
 }
 
-/// The rates that a variant is told of each disk.
+/// The rates of each disk that a variant gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rates {
     /// None.
@@ -86,7 +86,7 @@ pub struct Variant {
     pub modelled_host: Option<Configure>,
     /// Length of its time slots where none is given, milliseconds; nothing of one without slots.
     pub slot_ms: Option<f64>,
-    /// The rates that it is told of each disk.
+    /// The rates of each disk that it gets.
     pub rates: Rates,
     /// Whether a disk that is alone may use the time or the rate that the others leave.
     pub work_conserving: bool,

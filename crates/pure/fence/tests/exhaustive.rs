@@ -81,7 +81,7 @@ fn run_in(mut world: World, history: &[Step], events: usize, checksums: bool) ->
     (world, false)
 }
 
-/// Whatever the crash has left makes way for other blocks; what was found then must be found again.
+/// Whatever the crash has left is evicted by other blocks; what was found then must be found again.
 fn outlive(world: &mut World) {
     for block in 0..8 {
         world.submit(1, Op::Write, block % 4 * 8, 8);

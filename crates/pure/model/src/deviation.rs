@@ -26,7 +26,7 @@ pub struct OverExperiments {
     pub range: Span,
 }
 
-/// What experiments came to, such as the percent that each deviates by. Values that are not finite are passed over; none
+/// Results of experiments, such as the percent that each deviates by. Values that are not finite are passed over; none
 /// left is `None`.
 #[must_use]
 pub fn over_experiments(values: impl IntoIterator<Item = f64>, seed: u64) -> Option<OverExperiments> {

@@ -5,8 +5,8 @@ use crate::kind::{FigureKind, LEAST_SAMPLES};
 
 /// The most repetitions anyone may ask for.
 pub const MAX_REPETITIONS: u32 = 1_000;
-/// Confidence of the intervals that are looked at after each repetition until one is narrow. Whoever
-/// stops at the first narrow one stops, more often than not, where the samples happen to agree: an
+/// Confidence of the intervals that are looked at after each repetition until one is narrow. A run
+/// that stops at the first narrow one stops, more often than not, where the samples happen to agree: an
 /// interval of 95 % made and stopped at so holds the mean in 90 % of trials only. Made of 98 % it holds
 /// it in 95 % at the worst spread, whatever the most repetitions are
 /// (`an_interval_that_repetitions_stop_at_holds_the_mean_in_95_percent_of_trials`).

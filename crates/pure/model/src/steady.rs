@@ -164,7 +164,7 @@ impl SteadyDetector {
         self.interval_ns
     }
 
-    /// The window as it looks now, for whoever has to say why it is not steady.
+    /// The window as it looks now, to say why it is not steady.
     #[must_use]
     pub fn steadiness(&self) -> Option<Steadiness> {
         Steadiness::measure(&self.window.iter().copied().collect::<Vec<f64>>())

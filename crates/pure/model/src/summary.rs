@@ -307,7 +307,7 @@ fn words(overload: Overload) -> String {
     overload.words().to_owned()
 }
 
-/// Everything that a program is told of predictions.
+/// The figures of predictions, for programs.
 fn predictions(conclusion: Conclusion, provenance: &Provenance, trials: &[Trial]) -> PredictionsSummary {
     let cases = by_case(trials).into_iter().map(|case| {
         let [native, predicted, measured] = case.capacities();

@@ -6,7 +6,7 @@
 //!                complete ->                        -> bytes, and which buffers' data goes between them
 //! ```
 //!
-//! Whoever uses it moves the bytes and keeps the buffers: payload goes between socket and buffer without passing
+//! The caller moves the bytes and keeps the buffers: payload goes between socket and buffer without passing
 //! through here. Nothing that the other side says is believed, memory is bounded, and nothing waits.
 
 pub mod client;

@@ -3,7 +3,7 @@
 //! A [`Mix`] gives operations their shares, such as those of [Platform 2014], Table 2. [`Vms`] knows the state of every VM
 //! of a run, and so which operations are legal on it. A [`Chooser`] draws from the mix what is legal at the moment; what is
 //! not is owed and comes as soon as it is. [`Arrivals`] says when each is meant to start.
-//! [`steady_window`] and [`judged`] say what a piece of them came to.
+//! [`steady_window`] and [`judged`] judge a piece of them.
 
 mod arrivals;
 mod chooser;

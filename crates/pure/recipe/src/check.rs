@@ -1,4 +1,4 @@
-//! Whether a recipe can be meant.
+//! Whether a recipe is valid.
 
 use std::collections::BTreeSet;
 

@@ -8,7 +8,7 @@ pub enum RecipeError {
     /// It is no TOML, has an unknown field, lacks one, or a value is of another kind; the text names line and column.
     #[error("{0}")]
     Syntax(#[from] toml::de::Error),
-    /// A value that cannot be meant.
+    /// An invalid value.
     #[error("{field}: {why}")]
     Value {
         /// The field, as in the file: `services.postgresql.command`.

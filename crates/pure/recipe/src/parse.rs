@@ -8,7 +8,7 @@ impl Recipe {
     /// The recipe in the text of a TOML file.
     ///
     /// # Errors
-    /// The first line that cannot be read, or a value that cannot be meant.
+    /// The first line that cannot be read, or an invalid value.
     pub fn parse(text: &str) -> Result<Self, RecipeError> {
         let recipe: Self = toml::from_str(text)?;
         check(&recipe)?;

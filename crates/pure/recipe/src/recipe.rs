@@ -100,7 +100,7 @@ pub struct Recipe {
     /// Files that are put into the root, after the packages if they do not say otherwise.
     #[serde(default)]
     pub files: Vec<RecipeFile>,
-    /// Whether its VM has a graphics adapter, a keyboard and a pointer, so that whoever runs the VM shows its screen by VNC.
+    /// Whether its VM has a graphics adapter, a keyboard and a pointer, so that the hypervisor shows its screen by VNC.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub screen: bool,
     /// Users that no package makes.

@@ -14,7 +14,7 @@ use crate::point::Record;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NeighbourMeasured {
-    /// How often its client came to its end meanwhile.
+    /// How often its client ended meanwhile.
     pub runs: u32,
     /// The appliance as it ran.
     pub appliance: ApplianceFacts,

@@ -60,7 +60,7 @@ pub struct ApplicationPlan {
     pub metrics: Vec<ApplicationMetric>,
     /// How long a client may take, in nanoseconds.
     pub limit_ns: u64,
-    /// How long it takes about, in nanoseconds, where the user says so.
+    /// About how long it takes, in nanoseconds, where the user says so.
     pub takes_ns: Option<u64>,
     /// The sides: natively and in a VM by turns, for each number of processors.
     pub sides: Vec<ApplianceSide>,

@@ -45,7 +45,7 @@ pub struct ApplicationStudySide {
     pub failures: Vec<String>,
 }
 
-/// Everything that a program is told of a study of an application.
+/// The figures of a study of an application, for programs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ApplicationStudySummary {

@@ -33,7 +33,7 @@ pub struct ApplicationRatios {
     pub slower_percent: Option<f64>,
 }
 
-/// Everything that a program is told of an application on several sides.
+/// The figures of an application on several sides, for programs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ApplicationSummary {

@@ -11,7 +11,7 @@ use crate::host_use::HostUse;
 use crate::plan::Plan;
 use crate::point::Record;
 
-/// How long an operation took, in nanoseconds, for whoever sat before the picture.
+/// How long an operation took, in nanoseconds, as the user before the picture saw it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DesktopTimes {

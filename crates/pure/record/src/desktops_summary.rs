@@ -122,7 +122,7 @@ pub struct DesktopsNumbers {
     pub host_busy_percent: Option<f64>,
 }
 
-/// Everything that a program is told of a study of desktops.
+/// The figures of a study of desktops, for programs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DesktopsSummary {

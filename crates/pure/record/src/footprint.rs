@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// Everything that a machine did, whoever asked for it: on a quiet one the application and the kernel's own
+/// Everything that a machine did, by any program: on a quiet one the application and the kernel's own
 /// threads for it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -20,7 +20,7 @@ pub struct HostUse {
     /// threads, in percent of one processor. Part of `cpu_percent`; absent where nobody looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub others_percent: Option<f64>,
-    /// Threads that ran or wanted to run, whoever's, as counted at the beginning and at the end; absent where nobody looked.
+    /// Threads of all programs that ran or wanted to run, as counted at the beginning and at the end; absent where nobody looked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runnable: Option<f64>,
     /// Processors summed over.

@@ -62,7 +62,7 @@ pub struct OltpSideNumbers {
     pub failures: Vec<String>,
 }
 
-/// Everything that a program is told of a study of a database.
+/// The figures of a study of a database, for programs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OltpSummary {

@@ -91,9 +91,9 @@ impl OperationKind {
 pub enum FailureKind {
     /// Nobody is there, or the connection broke.
     Unreachable,
-    /// Whoever asks is not let in, or not in time.
+    /// The login fails, or does not end in time.
     NotAuthenticated,
-    /// Whoever asks may not do this.
+    /// The user may not do this.
     Denied,
     /// What it was for is not there any more.
     Vanished,

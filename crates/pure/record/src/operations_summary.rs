@@ -133,7 +133,7 @@ pub struct TenantNumbers {
     pub p99: Option<Estimated>,
 }
 
-/// Everything that a program is told of a study of management operations.
+/// The figures of a study of management operations, for programs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OperationsSummary {

@@ -132,7 +132,7 @@ impl PointRecord {
     }
 }
 
-/// A line of `results.jsonl`: what one step of a run came to.
+/// A line of `results.jsonl`: the result of one step of a run.
 pub trait Record: Serialize + DeserializeOwned {
     /// Files and folders beside the results that a run of this kind keeps what it has measured in: a folder
     /// with one of them is no run that may make way for another.

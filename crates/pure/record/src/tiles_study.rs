@@ -181,7 +181,7 @@ pub struct TilesMeasured {
     pub energy: TileEnergy,
     /// How long was measured, in nanoseconds.
     pub elapsed_ns: u64,
-    /// What the infrastructure load came to; null where there was none.
+    /// The result of the infrastructure load; null where there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub infrastructure: Option<OperationsMeasured>,
     /// Why the run does not count; empty where it does.

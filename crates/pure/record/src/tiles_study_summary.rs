@@ -65,7 +65,7 @@ pub struct TileVoid {
     pub why: Vec<String>,
 }
 
-/// Everything that a program is told of a study of tiles.
+/// The figures of a study of tiles, for programs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TilesStudySummary {

@@ -77,7 +77,7 @@ pub struct TileChangeNumbers {
     pub members: Vec<(String, Estimated)>,
 }
 
-/// Everything that a program is told of tiles.
+/// The figures of tiles, for programs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TilesSummary {

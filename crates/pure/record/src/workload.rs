@@ -104,7 +104,7 @@ pub struct WorkloadOutcome {
     /// Latencies of all operations: an HdrHistogram, compressed V2 in base64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub histogram: Option<String>,
-    /// Operations that failed, or came to a wrong result.
+    /// Operations that failed, or gave a wrong result.
     pub errors: u64,
     /// Failed operations by what went wrong.
     pub error_kinds: BTreeMap<String, u64>,

@@ -1,8 +1,8 @@
-//! What a server's bytes came to.
+//! What a server's bytes mean.
 
 use crate::frame::Damage;
 
-/// What a server's bytes came to.
+/// What a server's bytes mean.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// The server has let us in; the picture is black until the first update.

@@ -5,7 +5,7 @@
 //!            output <-        keys, pointer, requests for updates
 //! ```
 //!
-//! Whoever uses it moves the bytes. Nothing that the server says is believed, memory is bounded, and nothing waits. Security types
+//! The caller moves the bytes. Nothing that the server says is believed, memory is bounded, and nothing waits. Security types
 //! None and VNC Authentication; encodings ZRLE, Hextile, CopyRect and Raw, which QEMU and TigerVNC speak, and a picture
 //! that changes its size.
 

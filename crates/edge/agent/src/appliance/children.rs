@@ -108,7 +108,7 @@ impl Children {
         }
     }
 
-    /// Kills one and whoever is left of the session that it leads, and forgets it.
+    /// Kills one and what is left of the session that it leads, and forgets it.
     pub(crate) fn finish(&self, pid: Pid) {
         // A group's number is not used anew while the group has a member.
         let _ = kill_process_group(pid, Signal::KILL);

@@ -129,7 +129,7 @@ fn before(root: &Path, group: &Group) -> io::Result<Before> {
     let processes: File = OpenOptions::new().write(true).open(group.path().join("cgroup.procs"))?;
     inside(root, || fs::create_dir_all("/run/systemd/system"))??;
     Ok(Box::new(move || {
-        // Nought stands for whoever writes it.
+        // Zero stands for the process that writes it.
         write(&processes, b"0")?;
         // SAFETY: this process has one thread; namespaces of its own close no descriptor and share no memory.
         unsafe { unshare_unsafe(UnshareFlags::NEWNS | UnshareFlags::NEWCGROUP) }?;

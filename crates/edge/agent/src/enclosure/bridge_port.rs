@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use super::own_network::OwnNetwork;
 
-/// The interface of whoever is on the bridge.
+/// The interface of the machine on the bridge.
 pub(crate) const INTERFACE: &str = "eth0";
 
 /// Whether the machine has this bridge, and the program that joins it.
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_joins_a_bridge_is_on_it_and_goes_with_the_network() {
+    fn a_port_joins_its_bridge_and_goes_with_the_network() {
         let machine = OwnNetwork::new().unwrap_or_else(|error| panic!("{error}"));
         let listed = || ip(&["-o", "link", "show", "type", "veth"]).unwrap();
         machine

@@ -115,7 +115,7 @@ impl Limits {
         }
         let enter = move || {
             for list in &lists {
-                // Nought stands for whoever writes it.
+                // Zero stands for the process that writes it.
                 write(list, b"0")?;
             }
             // After the groups, which set it as well. This is all there is where they cannot be had.

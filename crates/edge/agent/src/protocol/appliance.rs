@@ -112,7 +112,7 @@ pub enum ApplianceRequest {
         /// Its name.
         service: String,
     },
-    /// Answers whoever measures the path to here, on this TCP port.
+    /// Answers measurements of the path to here, on this TCP port.
     ServePath {
         /// The port.
         port: u16,

@@ -51,7 +51,7 @@ fn list(args: &HistoryListArgs) -> Outcome {
         return Ok(());
     }
     let mut table = TextTable::new(0, &[left(0), left(0), left(0), left(0), left(0)]);
-    table.row(["began, UTC", "study", "what it came to", "tags", "folder"]);
+    table.row(["began, UTC", "study", "result", "tags", "folder"]);
     for run in &runs {
         table.row([began(run), run.study.clone(), headlines(run), run.tags.join(", "), run.folder.clone()]);
     }

@@ -34,7 +34,7 @@ pub fn print_json<T: Serialize>(takeaway: &Takeaway, regression: bool, found: &T
     Ok(say::print_json(&Report { headline, details, cautions, regression, found })?)
 }
 
-/// What a search for something worse came to.
+/// The result of a search for something worse.
 #[derive(Debug, Clone, Copy)]
 pub struct Found<'a> {
     /// Something is worse.

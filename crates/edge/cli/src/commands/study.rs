@@ -39,7 +39,7 @@ use virtbench_study::Estimate;
 use crate::args::StudyCommand;
 use crate::exit::{Failure, Outcome};
 
-/// What the experiment measures, and how long that takes about where its plan tells.
+/// What the experiment measures, and about how long that takes where its plan tells.
 ///
 /// # Errors
 /// It is impossible.

@@ -87,7 +87,7 @@ fn runs_of(count: usize) -> String {
     if count == 1 { "1 run".to_owned() } else { format!("{count} runs") }
 }
 
-/// Whether a run is the one that is meant.
+/// Whether a run is the one that was named.
 fn is_of(run: &LeftRun, label: &str) -> bool {
     let begins = |thing: &String| thing.rsplit('/').next().is_some_and(|name| name.starts_with(label));
     run.run.to_string() == label || run.things.iter().any(begins)

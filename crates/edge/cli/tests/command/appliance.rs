@@ -251,7 +251,7 @@ fn said_by(recipe: &str, more: &[&str], client: &[&str]) -> String {
     said_by_run(virtbench(), recipe, more, client).1
 }
 
-/// The same where this command is virtbench, for whoever it runs, after what virtbench says, and what the path costs.
+/// The same where this command is virtbench, for what it runs, after what virtbench says, and what the path costs.
 fn said_by_run(mut command: Command, recipe: &str, more: &[&str], client: &[&str]) -> (Value, String) {
     let mut child = command.args(["appliance", "run", recipe, "--json"]).args(more).spawn().unwrap();
     let mut line = String::new();
@@ -308,7 +308,7 @@ fn real_servers_in_guests_of_user_mode_linux_say_what_they_say_natively() {
 #[test]
 fn a_guest_of_user_mode_linux_is_reached_without_rights_and_without_a_tap_device() {
     build_appliances(&["redis"]);
-    // Whoever has user number 0 maps it with this right alone (user_namespaces(7)); others need none.
+    // A user with number 0 maps it with this right alone (user_namespaces(7)); others need none.
     let no_rights = "exec setpriv --bounding-set=-all,+setfcap --inh-caps=-all \"$0\" \"$@\"";
     for before in ["true", "mount -t tmpfs none /dev/net"] {
         let mut command = Command::new("unshare");

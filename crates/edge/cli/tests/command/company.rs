@@ -1,4 +1,4 @@
-//! Whoever else uses the host is said, in `load` and in what it leaves.
+//! Other users of the host are named, in `load` and in what it leaves.
 //!
 //! Measurements find each other within a network namespace, so that one of the test's own keeps out those of other tests.
 

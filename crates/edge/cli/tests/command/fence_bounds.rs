@@ -73,7 +73,7 @@ fn numbers_without_bounds_are_refused_by_their_flag_and_the_daemon_goes_on() {
         assert!(done.stderr.contains("use 0"), "{done:?}");
     }
     assert_eq!(fs::read_to_string(fence.path("fence.toml")).unwrap(), before);
-    // Whoever speaks to the daemon itself is told the same.
+    // A client of the daemon itself is told the same.
     let mut control = UnixStream::connect(fence.path("A.control")).unwrap();
     let slots = r#"{"reslot":{"disks":[{"disk":"a","slots":4294967295}],"rotation":{}}}"#;
     writeln!(control, "{slots}").unwrap();

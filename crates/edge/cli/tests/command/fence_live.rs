@@ -51,7 +51,7 @@ fn a_guest_sees_its_disk_grow_and_writes_at_the_new_end() {
         let spec = spec(region_bytes, time_s * 1_000_000_000);
         measure(machine.as_mut(), spec, limits, &never).map(|(_, measured)| measured.outcome)
     };
-    // The guest's own kernel says how large its disk is, in /sys/block/vda/size and to whoever opens it.
+    // The guest's own kernel says how large its disk is, in /sys/block/vda/size and to a program that opens it.
     let refused = load(24 * MIB, 1).unwrap_err().to_string();
     assert!(refused.contains("16"), "{refused}");
 

@@ -33,7 +33,7 @@ fn a_quiet_run_says_no_more_than_before_and_keeps_its_log() {
     for part in ["begins", "QEMU started", "the guest's agent answers", "the guest powers off", "measured"] {
         assert!(log.contains(part), "{part}\n{log}");
     }
-    // What came before the folder is there, and whoever resumes goes on with the same file.
+    // What came before the folder is there, and a resumed run goes on with the same file.
     assert!(log.lines().next().is_some_and(|line| line.contains("begins")), "{log}");
     let again = finish(study(folder.path(), &out, "100ms", &["--resume"]));
     assert_eq!(again.code(), 0, "{again:?}");

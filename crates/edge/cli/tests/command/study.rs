@@ -86,7 +86,7 @@ fn a_start_that_fails_leaves_nothing_behind() {
 fn native_and_vm_are_measured_and_one_page_shows_the_difference() {
     let folder = folder();
     let out = folder.path().join("run");
-    // Disks that others flush stand still for 1.4 s: something is to complete in each measurement.
+    // Disks that others flush stall for 1.4 s: something is to complete in each measurement.
     let mut arguments = small_study(folder.path(), &out, "2s", 2);
     arguments.push("--json".to_owned());
     let done = finish(study(&arguments));

@@ -159,7 +159,7 @@ impl Elsewhere for Libvirtd {
     }
 
     fn check_after_kill(&self) {
-        // libvirt ends domains with their connection; volumes are removed by whoever comes next.
+        // libvirt ends domains with their connection; volumes are removed by the next run.
         wait_for("the domains to end", || self.guests().is_empty().then_some(()));
         let left = self.volumes();
         assert!(left.iter().any(|name| name.ends_with("-initramfs")), "{left:?}");

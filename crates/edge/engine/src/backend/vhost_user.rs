@@ -71,7 +71,7 @@ impl VhostUser {
         if count == 0 && self.is_quick {
             let until_ns = monotonic_ns() + wait_ns.min(SPIN_NS);
             while count == 0 && monotonic_ns() < until_ns {
-                // Whoever looks without pause takes the line away from whoever writes to it.
+                // A reader without pause takes the cache line away from the writer.
                 (0..PAUSES).for_each(|_| std::hint::spin_loop());
                 count = self.do_io(0, None)?;
             }

@@ -9,7 +9,7 @@ use super::NbdError;
 /// The port of `nbd://` without one.
 const DEFAULT_PORT: u16 = 10809;
 
-/// Where an NBD server is, and which of its exports is meant.
+/// Where an NBD server is, and the name of its export.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NbdAddress {
     /// How to reach it.

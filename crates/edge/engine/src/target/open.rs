@@ -20,7 +20,7 @@ use crate::memory::memory_note;
 
 /// Size of the null target unless told otherwise, in bytes.
 const NULL_BYTES: u64 = 1 << 30;
-/// How long a device may still be held by whoever used it last.
+/// How long a device may still be held by its last user.
 const BUSY_LIMIT: Duration = Duration::from_secs(2);
 
 impl Target {

@@ -25,7 +25,7 @@ const NEVER: u32 = u32::MAX;
 /// flushes had been issued by then. A flush that succeeds makes stable what was acknowledged before it
 /// was issued. A block is the largest size that all operations start and end at multiples of.
 ///
-/// Whoever has claimed a block changes its words, the version last: a process that is killed between
+/// The thread that has claimed a block changes its words, the version last: a process that is killed between
 /// leaves words that claim no more than is true.
 #[derive(Debug)]
 pub(crate) struct Ledger {
@@ -210,7 +210,7 @@ impl Ledger {
     /// where that is not known.
     pub(crate) fn expected(&self, offset: u64, moment_of_load: bool) -> Option<u32> {
         let word = self.memory.versions()[self.index(offset)?].load(Ordering::Relaxed);
-        // During the load the block is reserved by whoever asks.
+        // During the load the block is reserved by the caller.
         let unsettled = if moment_of_load { DOUBT } else { DOUBT | BUSY };
         (word & unsettled == 0).then_some(word & VERSION)
     }

@@ -44,7 +44,7 @@ impl Memory {
 
     /// A copy of such a file, as it is now.
     pub(super) fn copied(file: &File, blocks: usize) -> io::Result<Self> {
-        // SAFETY: the map is private; whoever could cut the file short meanwhile is kept out by a lock.
+        // SAFETY: the map is private; a process that could cut the file short is kept out by a lock.
         let map = unsafe { MmapOptions::new().map_copy(file) }?;
         if map.len() < bytes_of(blocks) {
             return Err(io::ErrorKind::UnexpectedEof.into());
@@ -54,7 +54,7 @@ impl Memory {
 
     fn words(&self) -> &[AtomicU32] {
         // SAFETY: the map is page-aligned, at least so long, and lives as long as `self`; every access
-        // to it is atomic. A file that is cut short meanwhile is locked by whoever maps it.
+        // to it is atomic. A file that is cut short meanwhile is locked by the process that maps it.
         unsafe { std::slice::from_raw_parts(self.map.as_ptr().cast(), bytes_of(self.blocks) / WORD_BYTES) }
     }
 

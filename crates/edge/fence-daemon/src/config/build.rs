@@ -61,7 +61,7 @@ impl Config {
         }
     }
 
-    /// The socket by which a running daemon is told of changes.
+    /// The socket by which a running daemon gets changes.
     #[must_use]
     pub fn control_socket(&self) -> Option<PathBuf> {
         let listens = |listen: &Listen| match listen {

@@ -1,4 +1,4 @@
-//! How a running daemon is told of changes: a unix socket that its owner alone may use, one question a connection.
+//! How a running daemon gets changes: a unix socket that its owner alone may use, one question a connection.
 //!
 //! A question is one line of JSON. The answer is a line for each step that was done, and one that ends it.
 

@@ -1,7 +1,7 @@
 //! Response times of one disk and one kind of request in a histogram of fixed size.
 //!
-//! Buckets are log-linear: each power of two has [`STEPS`] of the same width, so that a quantile is within 1.6 %. Whoever
-//! counts adds one to one bucket; quantiles are found by whoever reads. `hdrhistogram` has such buckets too, but either
+//! Buckets are log-linear: each power of two has [`STEPS`] of the same width, so that a quantile is within 1.6 %. A count
+//! adds one to one bucket; quantiles are found by the reader. `hdrhistogram` has such buckets too, but either
 //! they cannot be read while they are written, or recording goes through its queues.
 
 use std::collections::VecDeque;

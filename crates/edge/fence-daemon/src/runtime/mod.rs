@@ -177,8 +177,8 @@ impl Runtime {
     /// # Errors
     /// The ring fails.
     pub fn turn(&mut self) -> io::Result<bool> {
-        // What comes in one turn after another goes to the kernel together, as each call may wake a device; but whoever
-        // never rests must not keep others' I/Os from it.
+        // What comes in one turn after another goes to the kernel together, as each call may wake a device; but a client
+        // that never rests must not keep others' I/Os from it.
         if self.handed > 0 && self.held < MOST_HELD && self.ring.queued() < SUBMIT_AT {
             self.held += 1;
         } else {

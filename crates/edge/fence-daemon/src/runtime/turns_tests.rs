@@ -48,7 +48,7 @@ impl FrontEnd for Reader {
 }
 
 #[test]
-fn whoever_never_rests_keeps_nobody_from_the_device() {
+fn a_busy_client_keeps_no_other_from_the_device() {
     let mut file = tempfile::tempfile().unwrap();
     file.write_all(&[0xa5; 1 << 16]).unwrap();
     let facts = Facts { size_bytes: BYTES, block_bytes: 512, memory_alignment: 512 };

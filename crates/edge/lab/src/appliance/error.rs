@@ -11,7 +11,7 @@ use crate::process::MachineError;
 /// What can go wrong with an appliance. Each kind names what to do next, where something can be done.
 #[derive(Debug, Error)]
 pub enum ApplianceError {
-    /// It cannot be meant like this.
+    /// It is invalid.
     #[error("{name}: {why}")]
     Spec {
         /// The appliance.

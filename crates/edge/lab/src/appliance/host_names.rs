@@ -1,4 +1,4 @@
-//! Other tiers as the agent is told of them.
+//! Other tiers as the agent gets them.
 
 use virtbench_agent::protocol::appliance::HostName;
 

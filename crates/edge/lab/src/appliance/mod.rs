@@ -1,6 +1,6 @@
 //! Appliances: guests with real software, and the same software natively.
 //!
-//! An [`ApplianceSpec`] says what runs where. [`RunningAppliance::start`] puts it together; whoever loads it takes the
+//! An [`ApplianceSpec`] says what runs where. [`RunningAppliance::start`] puts it together; its client takes the
 //! [`Reach`] and the addresses that it gives.
 
 mod domain;

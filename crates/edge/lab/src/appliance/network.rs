@@ -190,7 +190,7 @@ impl Reach {
         self.0.as_ref().map(|namespace| namespace.own.path())
     }
 
-    /// Brings the calling thread there, with threads that it starts from now on. Sockets that it opens then stay there whoever uses
+    /// Brings the calling thread there, with threads that it starts from now on. Sockets that it opens then stay there, whichever thread uses
     /// them.
     ///
     /// # Errors
@@ -237,7 +237,7 @@ mod tests {
         assert!(!here.contains(BRIDGE) && there.contains(BRIDGE) && there.contains("tap1"), "{there}");
         let listener = network.within(|| TcpListener::bind("127.0.0.1:0")).unwrap().unwrap();
         let address = listener.local_addr().unwrap();
-        // A socket stays where it was opened, whoever has it.
+        // A socket stays where it was opened, whichever process has it.
         let reach = Reach(Some(network));
         reach.within(|| TcpStream::connect(address)).unwrap().unwrap();
         let mut command = Command::new("cat");

@@ -1,8 +1,8 @@
-//! What a machine of the user's is told of an appliance that is to run on it.
+//! What a machine of the user's gets to know of an appliance that is to run on it.
 
 use std::path::Path;
 
-/// What a machine of the user's is told of an appliance that is to run on it.
+/// What a machine of the user's gets to know of an appliance that is to run on it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ApplianceParts<'a> {
     /// For the log.

@@ -196,7 +196,7 @@ impl RunningAppliance {
         self.addresses.get(&port).copied()
     }
 
-    /// A connection to its screen, by VNC, from whoever runs its VM; nothing where it has none.
+    /// A connection to its screen, by VNC, from its hypervisor; nothing where it has none.
     ///
     /// # Errors
     /// The VM has no more connections to give.
@@ -232,7 +232,7 @@ impl RunningAppliance {
     }
 
     /// Processor time of the thread that carries its network, in nanoseconds: QEMU's first, where a guest has a network of QEMU's.
-    /// Nothing natively, where whoever sends does the work.
+    /// Nothing natively, where the sender does the work.
     #[must_use]
     pub fn network_thread_ns(&self) -> Option<u64> {
         let Machine::Guest(guest) = &self.machine else { return None };
@@ -259,7 +259,7 @@ impl RunningAppliance {
         }
     }
 
-    /// Where its agent answers whoever measures the path to it.
+    /// Where its agent answers measurements of the path to it.
     #[must_use]
     pub fn path_address(&self) -> Option<SocketAddr> {
         self.addresses.get(&self.path_port).copied()

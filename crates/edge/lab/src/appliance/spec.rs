@@ -144,7 +144,7 @@ impl ApplianceSpec {
         }
     }
 
-    /// Whether it can be meant, as far as that shows without starting it.
+    /// Whether it is valid, as far as that shows without starting it.
     ///
     /// # Errors
     /// It cannot.

@@ -11,7 +11,7 @@ use super::source::{EnergySource, NoEnergy, since};
 const LONGEST: u64 = 64 << 20;
 
 /// A file of lines such as `1764000000.5,212.3`: a moment in seconds since 1970, and watts. It is read when measuring has ended,
-/// so that whoever writes it may be slow.
+/// so that its writer may be slow.
 #[derive(Debug)]
 pub(super) struct FileEnergy {
     path: PathBuf,

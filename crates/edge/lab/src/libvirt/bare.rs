@@ -1,4 +1,4 @@
-//! A hypervisor for whoever makes domains of his own there: its pool, and what a guest boots on it.
+//! A hypervisor on which the caller makes domains of its own: its pool, and what a guest boots on it.
 
 use std::io::Read;
 

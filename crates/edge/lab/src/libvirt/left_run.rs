@@ -1,4 +1,4 @@
-//! What a run has left on a platform, for whoever decides whether it goes.
+//! What a run has left on a platform, for the user to decide whether it goes.
 
 use std::collections::BTreeMap;
 

@@ -134,7 +134,7 @@ pub(super) fn check_room(pool: &Pool, address: &LibvirtAddress, needed_bytes: u6
     ))
 }
 
-/// A kernel is read by whoever runs guests there, a disk by its guest alone.
+/// A kernel is read by all who run guests there, a disk by its guest alone.
 fn described(name: &str, length: u64) -> String {
     format!(
         "<volume><name>{}</name><capacity unit='bytes'>{length}</capacity><allocation unit='bytes'>0</allocation>\

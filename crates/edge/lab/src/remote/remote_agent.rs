@@ -112,7 +112,7 @@ fn version(said: &str) -> Option<(u32, u32)> {
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
 
-/// What a login that came to nothing means.
+/// What a failed login means.
 fn explain(address: &SshAddress, error: LoginError, process: &mut AgentProcess) -> MachineError {
     match error {
         LoginError::Stopped => MachineError::Stopped,
@@ -146,7 +146,7 @@ fn explain(address: &SshAddress, error: LoginError, process: &mut AgentProcess) 
                     format!("{address}: the login ended before the agent ran; does `{command}` work?")
                 }
                 None => {
-                    format!("{address}: the login came to no agent ({error}); does `{command}` work?")
+                    format!("{address}: the login started no agent ({error}); does `{command}` work?")
                 }
             };
             let mut console = ended.map(|(_, console)| console).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What the shell of an existing machine is told: it gets the agent and makes way for it.
+//! What the shell of an existing machine is told: it gets the agent and executes it in its place.
 
 use virtbench_agents::{Agent, AgentError, BLOCK_BYTES};
 use virtbench_mark::{MARK_FILE, RunId, SHELL_MARK};

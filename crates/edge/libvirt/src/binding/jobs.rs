@@ -48,7 +48,7 @@ impl Binding {
             unsafe { &*list.add(index) }.number()
         });
         let numbers = numbers.collect();
-        // SAFETY: libvirt made them for whoever called.
+        // SAFETY: libvirt made them for the caller.
         unsafe { (self.functions.virTypedParamsFree)(list, count) };
         Ok(numbers)
     }

@@ -165,7 +165,7 @@ impl Binding {
         if text.is_null() {
             return Err(self.last_error());
         }
-        // SAFETY: libvirt made it with malloc for whoever called, with a zero at its end.
+        // SAFETY: libvirt made it with malloc for the caller, with a zero at its end.
         unsafe {
             let copy = CStr::from_ptr(text).to_string_lossy().into_owned();
             libc::free(text.cast());
@@ -178,7 +178,7 @@ impl Binding {
         if text.is_null() {
             return Err(self.last_error());
         }
-        // SAFETY: the object that it belongs to is borrowed by whoever calls this.
+        // SAFETY: the object that it belongs to is borrowed by the caller.
         Ok(unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
     }
 
@@ -256,7 +256,7 @@ impl Binding {
             Some(Object { pointer, release })
         });
         let objects = objects.collect();
-        // SAFETY: libvirt made the list with malloc for whoever called.
+        // SAFETY: libvirt made the list with malloc for the caller.
         unsafe { libc::free(list.cast()) };
         Ok(objects)
     }

@@ -1,4 +1,4 @@
-//! What calls of vSphere's came to, as an operation's phases and failures.
+//! The results of calls of vSphere's, as an operation's phases and failures.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ pub(super) fn nanoseconds(length: Duration) -> u64 {
     u64::try_from(length.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// What one or several calls came to.
+/// The result of one or several calls.
 #[derive(Debug)]
 pub(super) struct Done {
     pub(super) phases: Phases,

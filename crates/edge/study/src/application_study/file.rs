@@ -16,13 +16,13 @@ const MOST_TIERS: usize = 4;
 /// The most neighbours.
 const MOST_NEIGHBOURS: u32 = 64;
 
-/// A file that cannot be meant.
+/// An invalid file.
 #[derive(Debug, Error)]
 pub enum ApplicationFileError {
     /// It is no TOML, or has an unknown field, or lacks one.
     #[error("{0}")]
     Syntax(#[from] toml::de::Error),
-    /// A value that cannot be meant.
+    /// An invalid value.
     #[error("{0}")]
     Value(String),
 }
@@ -76,7 +76,7 @@ pub struct ApplicationFile {
     pub metrics: Vec<ApplicationMetric>,
     /// How long a client may take, in nanoseconds.
     pub limit_ns: u64,
-    /// How long it takes about, in nanoseconds.
+    /// About how long it takes, in nanoseconds.
     pub takes_ns: Option<u64>,
     /// Whether natively, and whether in a VM.
     pub sides: Vec<SideKind>,
@@ -138,7 +138,7 @@ impl ApplicationFile {
     /// Reads it.
     ///
     /// # Errors
-    /// The first line that cannot be read, or a value that cannot be meant.
+    /// The first line that cannot be read, or an invalid value.
     pub fn parse(text: &str) -> Result<Self, ApplicationFileError> {
         let table: Table = toml::from_str(text)?;
         let metric = |one: MetricTable| {
@@ -173,7 +173,7 @@ impl ApplicationFile {
         Ok(file)
     }
 
-    /// Whether it can be meant.
+    /// Whether it is valid.
     ///
     /// # Errors
     /// The first value that cannot; in words.

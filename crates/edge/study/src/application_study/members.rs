@@ -47,7 +47,7 @@ impl<'a> LoadedAppliances<'a> {
     /// work on. Guests are needed where the plan has VMs.
     ///
     /// # Errors
-    /// A metric or the disk cannot be meant, or this host has too few processors.
+    /// A metric or the disk is invalid, or this host has too few processors.
     pub fn new(
         plan: &'a ApplicationPlan,
         measured: ApplianceLoad,

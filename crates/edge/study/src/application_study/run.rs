@@ -22,7 +22,7 @@ pub struct ApplicationStudy {
 }
 
 impl ApplicationStudy {
-    /// What is measured, and how long that takes about, where the plan says how long a client takes.
+    /// What is measured, and about how long that takes, where the plan says how long a client takes.
     #[must_use]
     pub fn estimate(plan: &ApplicationPlan) -> Estimate {
         estimate(plan)

@@ -4,7 +4,7 @@ use virtbench_record::{ApplianceSide, ApplicationPlan, ApplicationRecord};
 
 use crate::estimate::Estimate;
 
-/// A boot under emulation, until services are ready and the path is measured, takes about so long, in nanoseconds.
+/// A boot under emulation, until services are ready and the path is measured, takes about this long, in nanoseconds.
 const VM_BOOT_NS: u64 = 10_000_000_000;
 const NATIVE_BOOT_NS: u64 = 4_000_000_000;
 
@@ -48,7 +48,7 @@ pub(super) fn missing<'a>(plan: &'a ApplicationPlan, records: &[ApplicationRecor
     all(plan).into_iter().filter(|one| !is_there(one)).collect()
 }
 
-/// How long everything takes about, where the user says how long a client takes.
+/// About how long everything takes, where the user says how long a client takes.
 pub(super) fn estimate(plan: &ApplicationPlan) -> Estimate {
     let each = all(plan).into_iter().map(|one| {
         let boot_ns = if one.side.vm { VM_BOOT_NS } else { NATIVE_BOOT_NS };

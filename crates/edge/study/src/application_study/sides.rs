@@ -36,7 +36,7 @@ pub trait ApplicationSides {
     fn storage(&self) -> &Path;
 
     /// Boots a side anew, with so many neighbours beside it, from the bytes that every start begins with, and runs the client.
-    /// Returns what it came to, and the guest that the side is.
+    /// Returns its result, and the guest that the side is.
     ///
     /// # Errors
     /// An appliance or a client fails, or the study cannot go on.

@@ -25,7 +25,7 @@ pub(super) struct Together {
     pub(super) end: ClientEnd,
     /// The host meanwhile.
     pub(super) host: Option<HostUse>,
-    /// How often each neighbour's client came to its end.
+    /// How often each neighbour's client ended.
     pub(super) runs: Vec<u32>,
 }
 
@@ -125,7 +125,7 @@ fn with_output(failure: ApplicationFailure, printed: Option<String>) -> Applicat
     }
 }
 
-/// How often a client came to its end until it was over.
+/// How often a client ended until it was over.
 fn again_and_again(client: &Client, over: &AtomicBool) -> NeighbourEnd {
     let mut runs = 0;
     loop {

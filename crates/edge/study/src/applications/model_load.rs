@@ -143,7 +143,7 @@ fn search(
         None => None,
     };
     found.ok_or_else(|| {
-        ApplicationsError::Measured("--run-model: no run of the model load came to an end".into())
+        ApplicationsError::Measured("--run-model: no run of the model load ended".into())
     })
 }
 

@@ -87,7 +87,7 @@ pub fn verify(
     Ok(Verified { guest, ..counts })
 }
 
-/// What a run came to; a workload of our own has no metric.
+/// The result of a run; a workload of our own has no metric.
 fn verified(outcome: WorkloadOutcome, metric: Option<&Metric>) -> Result<Verified, ApplicationsError> {
     if let Some(trouble) = outcome.command.as_ref().and_then(|end| Some((end.trouble()?, end))) {
         let (trouble, end) = trouble;

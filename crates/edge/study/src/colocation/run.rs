@@ -20,7 +20,7 @@ use virtbench_runs::RunFolder;
 const BESIDE_NS: u64 = 5_000_000_000;
 
 impl Colocation {
-    /// What is to be measured, and how long that takes about.
+    /// What is to be measured, and about how long that takes.
     #[must_use]
     pub fn estimate(&self) -> Estimate {
         let of_repetition =

@@ -5,7 +5,7 @@ use virtbench_record::{ColocationPlan, SetRecord, SetRole};
 use virtbench_workload::files::Pace;
 use virtbench_workload::{Arrivals, JobSpec, Rate, Workload};
 
-/// What a workload came to unhindered, in operations per second of all machines that ran it for that: the mean of what was
+/// The result of a workload unhindered, in operations per second of all machines that ran it for that: the mean of what was
 /// measured.
 ///
 /// # Errors

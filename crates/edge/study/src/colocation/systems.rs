@@ -52,7 +52,7 @@ pub struct ComparedSystems {
     pub failure: Option<StudyError>,
 }
 
-/// What a study measures under so many systems, and how long that takes about.
+/// What a study measures under so many systems, and about how long that takes.
 #[must_use]
 pub fn estimate_systems(study: &Colocation, systems: usize) -> Estimate {
     let Estimate { measurements, machines, total_ns, .. } = study.estimate();

@@ -102,7 +102,7 @@ impl DesktopsStudy {
         Ok(())
     }
 
-    /// What is measured, and how long that takes about.
+    /// What is measured, and about how long that takes.
     #[must_use]
     pub fn estimate(plan: &DesktopsPlan) -> Estimate {
         let start = if plan.are_existing() { 0 } else { START_NS[usize::from(plan.vm)] };

@@ -22,7 +22,7 @@ pub struct Compare {
 }
 
 impl Compare {
-    /// What is to be measured, and how long that takes about.
+    /// What is to be measured, and about how long that takes.
     ///
     /// # Errors
     /// The study is impossible.

@@ -45,7 +45,7 @@ impl NativeVsVm {
         run.end(folder, measured)
     }
 
-    /// What is to be measured, and how long that takes about.
+    /// What is to be measured, and about how long that takes.
     ///
     /// # Errors
     /// The study is impossible.

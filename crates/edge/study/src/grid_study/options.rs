@@ -96,7 +96,7 @@ impl GridOptions {
         Ok(plan)
     }
 
-    /// What is to be measured in so many environments, and how long that takes about.
+    /// What is to be measured in so many environments, and about how long that takes.
     ///
     /// # Errors
     /// A point is no load that can be applied, as when it is measured.

@@ -23,7 +23,7 @@ pub struct OltpStudy {
 }
 
 impl OltpStudy {
-    /// What is measured, and how long that takes about.
+    /// What is measured, and about how long that takes.
     #[must_use]
     pub fn estimate(plan: &OltpStudyPlan) -> Estimate {
         let (measurements, total_ns) = estimate(plan);

@@ -3,9 +3,9 @@
 use virtbench_model::oltp::{UsersFound, UsersSearch, users_point};
 use virtbench_record::{ApplianceSide, OltpRecord, OltpStep, OltpStudyPlan, OltpUsers};
 
-/// Numbers of users that a search takes about.
+/// About how many numbers of users a search tries.
 const SEARCH_STEPS: u64 = 7;
-/// A boot under emulation, until the database accepts connections, takes about so long, in nanoseconds.
+/// A boot under emulation, until the database accepts connections, takes about this long, in nanoseconds.
 const VM_BOOT_NS: u64 = 15_000_000_000;
 const NATIVE_BOOT_NS: u64 = 3_000_000_000;
 

@@ -46,7 +46,7 @@ impl<'a> Fleet<'a> {
     /// Makes so many VMs and starts every other one.
     ///
     /// # Errors
-    /// One cannot be made or started, or `stop` was set. What was made stays for whoever removes the run's.
+    /// One cannot be made or started, or `stop` was set. What was made stays, to be removed with the run's.
     pub(crate) fn prepare(
         platform: &'a dyn Platform,
         plan: &OperationsPlan,

@@ -1,7 +1,7 @@
 //! What the management stack itself uses, where its processes run on this host ([Platform 2014], section III.C): libvirt's daemons, a
 //! vCenter's or a simulator's process.
 //!
-//! A daemon is found by the socket that virtbench is connected to: whoever listens there. Behind a proxy that is the proxy, which the name
+//! A daemon is found by the socket that virtbench is connected to: the process that listens there. Behind a proxy that is the proxy, which the name
 //! of the process tells.
 
 use std::collections::BTreeSet;
@@ -158,7 +158,7 @@ fn shown(paths: &[PathBuf]) -> String {
     paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" or ")
 }
 
-/// Whoever listens at a socket of the file system; where systemd does so for a daemon, the one of the daemon's pid file.
+/// The process that listens at a socket of the file system; where systemd does so for a daemon, the one of the daemon's pid file.
 fn behind(path: &Path, daemon: Option<&&str>) -> Result<u32, String> {
     let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let stream = UnixStream::connect(path).map_err(|error| failed(&error))?;
@@ -174,7 +174,7 @@ fn behind(path: &Path, daemon: Option<&&str>) -> Result<u32, String> {
     files.iter().find_map(read).ok_or_else(|| format!("{daemon} has no pid file {}", shown(&files)))
 }
 
-/// Whoever listens on a port of this host.
+/// The process that listens on a port of this host.
 fn listening(host: &str, port: u16) -> Result<BTreeSet<u32>, String> {
     let name = host.trim_start_matches('[').trim_end_matches(']');
     let found: Vec<SocketAddr> =

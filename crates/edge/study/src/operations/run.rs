@@ -106,7 +106,7 @@ fn remove_all(platform: &dyn Platform, patience: Duration) -> Result<(), Failure
             let left: Vec<String> = platform.list(until)?.into_iter().map(|(name, _)| name).collect();
             match left.first() {
                 None => Ok(()),
-                // What was cut off came to something afterwards.
+                // What was cut off has completed afterwards.
                 Some(first) => {
                     let message = format!("{} VMs are there again, {first} among them", left.len());
                     Err(Failure::new(FailureKind::TimedOut, message))

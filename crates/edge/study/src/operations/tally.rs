@@ -60,7 +60,7 @@ fn add_to(summary: &mut JobSummary, value: u64) {
     summary.most = summary.most.max(value);
 }
 
-/// What all operations of a piece came to.
+/// The result of all operations of a piece.
 pub(super) struct Tallied {
     /// By kind.
     pub(super) operations: BTreeMap<OperationKind, OperationNumbers>,

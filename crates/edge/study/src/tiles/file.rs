@@ -16,13 +16,13 @@ const PERCENTILE: f64 = 95.0;
 /// What may fail where nothing is said, in percent.
 const ERRORS_PERCENT: f64 = 1.0;
 
-/// A file that cannot be meant.
+/// An invalid file.
 #[derive(Debug, Error)]
 pub enum TileFileError {
     /// It is no TOML, or has an unknown word, or lacks one.
     #[error("{0}")]
     Syntax(#[from] toml::de::Error),
-    /// A value that cannot be meant.
+    /// An invalid value.
     #[error("{0}")]
     Value(String),
 }
@@ -55,7 +55,7 @@ impl TileFile {
     /// Reads it.
     ///
     /// # Errors
-    /// The first line that cannot be read, or a value that cannot be meant, with the member that has it.
+    /// The first line that cannot be read, or an invalid value, with the member that has it.
     pub fn parse(text: &str) -> Result<Self, TileFileError> {
         let table: FileTable = toml::from_str(text)?;
         let value = TileFileError::Value;

@@ -38,7 +38,7 @@ pub struct TilesStudy {
 }
 
 impl TilesStudy {
-    /// What is measured, and how long that takes about.
+    /// What is measured, and about how long that takes.
     #[must_use]
     pub fn estimate(plan: &TilesPlan) -> Estimate {
         let start = START_NS[usize::from(plan.vm)].saturating_mul(plan.members.len() as u64);

@@ -106,7 +106,7 @@ pub(super) fn run_together(
     })
 }
 
-/// Runs all generators and the infrastructure load to their end. Whoever fails ends the others.
+/// Runs all generators and the infrastructure load to their end. One that fails ends the others.
 fn all(
     plan: &TilesPlan,
     standing: &mut Standing,

@@ -1,4 +1,4 @@
-//! Which members of a tile use which: what can be meant, and who starts before whom.
+//! Which members of a tile use which: what is valid, and who starts before whom.
 
 use virtbench_record::TileMemberPlan;
 
@@ -39,7 +39,7 @@ pub(super) fn stages(members: &[TileMemberPlan]) -> Vec<Vec<usize>> {
     stages
 }
 
-/// Whether what members use, and by whom their data are prepared, can be meant.
+/// Whether what members use, and by whom their data are prepared, is valid.
 ///
 /// # Errors
 /// The first member of which it cannot; in words.

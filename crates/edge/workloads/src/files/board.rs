@@ -1,4 +1,4 @@
-//! What a load on files came to, in parts: each a test, or a kind of operation.
+//! The result of a load on files, in parts: each a test, or a kind of operation.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -177,7 +177,7 @@ impl Board {
     }
 }
 
-/// What a load on files came to.
+/// The result of a load on files.
 #[derive(Debug, Clone)]
 pub struct Report {
     /// Its parts, in their order.

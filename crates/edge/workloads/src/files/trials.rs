@@ -161,7 +161,7 @@ impl<'a> Trials<'a> {
         self.ended.get_or_insert(why);
     }
 
-    /// What they came to.
+    /// Their result.
     pub(crate) fn finish(self) -> Report {
         let sum = |side: usize| self.parts.iter().filter_map(|part| part.cpu_ns).map(|cpu| cpu[side]).sum();
         Report {

@@ -112,7 +112,7 @@ fn variants(stores: Stores, notes: &mut Vec<String>) -> Result<Vec<Variant>, Run
     Ok(variants)
 }
 
-/// The size of an array that is meant, within what memory there is.
+/// The size of an array that is asked for, within what memory there is.
 fn array_bytes(spec: &MemorySpec, notes: &mut Vec<String>) -> Result<u64, RunError> {
     let cache = last_level_cache_bytes();
     if cache.is_none() {

@@ -11,7 +11,7 @@ use super::simd::Simd;
 use crate::runner::{RunError, Watch};
 use crate::threads::each;
 
-/// What passes came to.
+/// Results of passes.
 #[derive(Debug, Default)]
 pub(crate) struct Passes {
     /// Bytes moved, as STREAM counts.

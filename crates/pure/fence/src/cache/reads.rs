@@ -123,7 +123,7 @@ impl Partition {
         match (state, result) {
             // Nowhere else is the newest version of a dirty block.
             (State::Dirty, _) | (_, Ok(())) => ports.part_done(op.request, result),
-            // The slow device has the same: what is damaged makes way for it.
+            // The slow device has the same: it replaces what is damaged.
             (State::Clean, Err(IoError::Corrupt))
                 if !self.table.has(op.block, LOCKED) && self.broken.is_none() =>
             {

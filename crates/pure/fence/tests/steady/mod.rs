@@ -48,7 +48,7 @@ pub fn slots() -> SchedulerConfig {
 }
 
 /// Until `requests` are answered, over twice as many blocks as are cached; every so often nothing happens for
-/// `idle_ns`. `event` is told of each event how many are answered by then, and the steps that the fence took in it.
+/// `idle_ns`. `event` gets, for each event, how many are answered by then, and the steps that the fence took in it.
 pub fn run(config: Config, requests: u64, idle_ns: u64, mut event: impl FnMut(u64, u64)) {
     let Backing::Cached(cache) = &config.backing else { return };
     let working_set = 2 * u64::from(cache.partitions.blocks()[0]);

@@ -34,7 +34,7 @@ pub enum ImportError {
         /// What is wrong.
         why: String,
     },
-    /// It has more of something than can be meant.
+    /// It has more of something than is supported.
     #[error("{at}: more than {most} {what}")]
     TooMany {
         /// Where the first one too many stands.

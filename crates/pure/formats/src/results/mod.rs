@@ -15,7 +15,7 @@ pub use hlog::hlog;
 pub use iometer_csv::iometer_csv;
 pub use openmetrics::openmetrics;
 
-/// What one job came to.
+/// The result of one job.
 #[derive(Debug, Clone, Copy)]
 pub struct JobResult<'a> {
     /// The job's name.

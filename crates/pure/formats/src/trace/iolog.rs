@@ -39,7 +39,7 @@ pub fn read<R: BufRead>(lines: &mut Lines<R>, trace: &mut Trace, version: Versio
         };
         if matches!(action, "add" | "open" | "close") {
             if files.len() == MAX_FILES {
-                return Err(syntax("more files than can be meant"));
+                return Err(syntax("more files than an index can number"));
             }
             files.entry(file.to_owned()).or_default();
             continue;

@@ -293,7 +293,7 @@ fn a_known_spread_between_runs_keeps_the_promise_of_5_percent() {
     let known = |spread: f64| {
         let mut random = Random::new(5);
         let mut spreads = BTreeMap::new();
-        // What ten runs of the past came to.
+        // The results of ten runs of the past.
         for name in ["native", "vm"] {
             let levels: Vec<f64> = (0..10).map(|_| spread * normal(&mut random)).collect();
             let mean = levels.iter().sum::<f64>() / 10.0;

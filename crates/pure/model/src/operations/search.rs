@@ -46,8 +46,8 @@ pub fn most_pieces(plan: &OperationsPlan) -> u32 {
     rules(0, plan.piece_ns).most_runs()
 }
 
-/// A rate whose backlog stays as it is, is done: fewer may have arrived by chance. One of which more than every twentieth operation came to
-/// nothing, found no VM or no answer, is not.
+/// A rate whose backlog stays as it is, is done: fewer may have arrived by chance. One of which more than every twentieth operation
+/// failed, or found no VM or no answer, is not.
 fn result(measured: &OperationsMeasured, offered: Option<f64>) -> RunResult {
     let latency = measured.latency_ns;
     let done = measured.per_minute() / 60.0;
@@ -61,7 +61,7 @@ fn result(measured: &OperationsMeasured, offered: Option<f64>) -> RunResult {
     }
 }
 
-/// Whether a piece was kept up with: its backlog stayed as it was, and at most every twentieth operation came to nothing. Nothing where the
+/// Whether a piece was kept up with: its backlog stayed as it was, and at most every twentieth operation failed. Nothing where the
 /// piece does not tell.
 pub(super) fn kept_up(measured: &OperationsMeasured) -> Option<bool> {
     let stayed = measured.steady.as_ref()?.kept_up?;

@@ -131,7 +131,7 @@ fn wrongly_behind(truths: &[f64], margin: Margin) -> f64 {
 
 #[test]
 fn a_ranking_is_wrong_about_any_of_seven_in_five_percent_of_trials_at_most() {
-    // Whoever is behind by exactly the margin is as hard to tell from one behind by more as can be.
+    // A system that is behind by exactly the margin is as hard to tell from one behind by more as can be.
     let (margin, ahead) = (Margin::default(), 1_050.0);
     let one = wrongly_behind(&[ahead, 1e3, 1e3, 1e3, 1e3, 1e3, 1e3], margin);
     let three = wrongly_behind(&[ahead, ahead, ahead, 1e3, 1e3, 1e3, 1e3], margin);

@@ -11,7 +11,7 @@
 //! are needed. Where a step would leave what earlier runs have shown to bracket the answer, the middle
 //! of the bracket is tried instead.
 
-/// What the search came to.
+/// The result of the search.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Calibration {
     /// A think time whose rate is near enough.

@@ -202,7 +202,7 @@ impl Scaling {
             processors: [processors, subject_processors],
         };
         let wait_s = scaling.fit_wait();
-        // Whoever waits for a journal waits while the kernel's threads compute.
+        // A thread that waits for a journal waits while the kernel's threads compute.
         scaling.awaited_s = scaling.threads_s.min(wait_s);
         scaling.wait_s = wait_s - scaling.awaited_s;
         // Of what is left the disk takes no more than it was busy.

@@ -56,7 +56,7 @@ fn configuration(name: &str, rows: &[&TileRow], members: &BTreeSet<&str>, seed: 
     TileConfiguration { name: name.to_owned(), steps }
 }
 
-/// Whoever has to have a figure: members of tiles that have one on any configuration, and operations of the infrastructure load
+/// What needs a figure: members of tiles that have one on any configuration, and operations of the infrastructure load
 /// that have one on this.
 struct Scored<'a> {
     members: &'a BTreeSet<&'a str>,
@@ -146,7 +146,7 @@ fn shares(tile: u32, rows: &[&TileRow], scored: &BTreeSet<&str>) -> Option<Vec<f
     scored.iter().map(of).collect()
 }
 
-/// Whoever has no figure in a run but has one in another: for each, in words. Runs in which a level broke have no score anyway.
+/// Members without a figure in a run that have one in another: for each, in words. Runs in which a level broke have no score anyway.
 fn missing(tiles: u32, runs: &BTreeSet<u32>, rows: &[&TileRow], scored: &Scored<'_>) -> Vec<String> {
     let mut missing = BTreeSet::new();
     for run in runs {

@@ -263,7 +263,7 @@ fn infrastructure() -> OperationsPlan {
     }
 }
 
-/// So many clones and removals came to their end, within so many seconds.
+/// This many clones and removals ended, within this many seconds.
 fn with_operations(mut record: TilesRecord, done: [u64; 2], seconds: u64) -> TilesRecord {
     let TilesStatus::Measured(measured) = &mut record.status else { panic!() };
     let kinds = [OperationKind::Clone, OperationKind::Remove].into_iter().zip(done);

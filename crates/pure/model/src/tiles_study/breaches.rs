@@ -65,7 +65,7 @@ struct Broken {
     since_ns: Option<u64>,
 }
 
-/// The levels that are broken. Whoever did nothing, or does not keep up with a rate, has broken what was asked of it, also where no level
+/// The levels that are broken. A member that did nothing, or does not keep up with a rate, has broken what was asked of it, also where no level
 /// was named.
 fn broken(levels: &TileLevels, done: &TileDone) -> Vec<Broken> {
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! What the infrastructure load came to: management operations at a fixed pace beside the tiles.
+//! The result of the infrastructure load: management operations at a fixed pace beside the tiles.
 
 use virtbench_record::{
     INFRASTRUCTURE, OperationKind, OperationsMeasured, OperationsPlan, TileBreach, TileRow, TilesPlan,
@@ -11,7 +11,7 @@ const FAILED_PERCENT: f64 = 10.0;
 /// Who breaks that.
 const NAME: &str = "infrastructure";
 
-/// Which of the operations came to an end, and of how many.
+/// Which of the operations ended, and of how many.
 struct Share {
     kind: OperationKind,
     done: u64,
@@ -28,7 +28,7 @@ fn shares(plan: &OperationsPlan, measured: &OperationsMeasured) -> Vec<Share> {
     plan.mix.iter().map(share).collect()
 }
 
-/// A row for each operation: how many were done a minute, and how many the pace asks for. Whoever is behind at the end takes longer
+/// A row for each operation: how many were done a minute, and how many the pace asks for. One that is behind at the end takes longer
 /// than the piece, and so does fewer a minute.
 pub(super) fn infrastructure_rows(plan: &TilesPlan, record: &TilesRecord) -> Vec<TileRow> {
     let Some((load, measured)) = of(plan, record) else { return Vec::new() };

@@ -33,7 +33,7 @@ pub fn tile_rows(plan: &TilesPlan, records: &[TilesRecord]) -> Vec<TileRow> {
                     let held =
                         !broken.iter().any(|breach| breach.tile == one.tile && breach.member == one.member);
                     let reference = references.get(one.member.as_str()).copied();
-                    // Whoever did nothing is held against nothing, and has the score 0.
+                    // A member that did nothing has no ratio, and the score 0.
                     let done = one.done.as_ref();
                     let done = done.map(|done| [done.per_second, reference.unwrap_or(0.0)]);
                     rows.push(row(one.tile, &one.member, done, held));

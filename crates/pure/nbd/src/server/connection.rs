@@ -91,7 +91,7 @@ impl Connection {
             match step {
                 Progress::Hungry => return Ok(None),
                 Progress::Answered => {}
-                // Whoever sits between client and server could have put it there.
+                // An attacker between client and server could have put it there.
                 Progress::StartTls if !input.is_empty() => {
                     return Err(Violation::Protocol("something follows NBD_OPT_STARTTLS in the open"));
                 }

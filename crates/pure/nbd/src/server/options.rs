@@ -21,7 +21,7 @@ pub(super) enum Answer {
     Goodbye,
 }
 
-/// A refusal: the reply's type, and words for whoever reads the client's messages.
+/// A refusal: the reply's type, and words for the reader of the client's messages.
 type Refusal = (u32, &'static str);
 
 const MALFORMED: Refusal = (rep::ERR_INVALID, "the option is not laid out as the protocol says");

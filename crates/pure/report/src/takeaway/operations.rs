@@ -118,7 +118,7 @@ fn said_of(one: &CloneAnalysis, first: CloneKind) -> Option<String> {
     ))
 }
 
-/// How long guests stand still while they move.
+/// How long guests are paused while they migrate.
 fn downtime(step: &StepAnalysis) -> Option<String> {
     let job = &step.kinds.get(&OperationKind::Migrate)?.job;
     let (elapsed, downtime) = (job.get(&JobFigure::ElapsedNs)?, job.get(&JobFigure::DowntimeNs)?);

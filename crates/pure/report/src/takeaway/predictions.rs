@@ -11,7 +11,7 @@ use crate::format::count;
 
 /// An application is predicted well if single trials are off by no more than this on average, in percent.
 const WELL: f64 = 10.0;
-/// Intervals that are told of.
+/// Intervals that are named.
 const TOLD: [f64; 3] = [0.5, 0.8, 0.95];
 
 /// What a reader takes away from a run of predictions.

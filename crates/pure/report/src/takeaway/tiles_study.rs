@@ -8,7 +8,7 @@ use super::cautions::emulation;
 use super::{Takeaway, of_tiles};
 use crate::format::{count, rounded, significant};
 
-/// Breaches beyond the first that are told of.
+/// Breaches beyond the first that are named.
 const MORE: usize = 3;
 
 /// How many fit with which score, who broke first and on what, and what the score does not cover.

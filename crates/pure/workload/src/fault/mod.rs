@@ -1,7 +1,7 @@
 //! Faults put before a target or a device, to see how failures look: one small file each.
 //!
 //! `eio=1%,short=0.1%,delay=5ms@1%,stall@0.01%,full=1%` strikes each operation with these probabilities, drawn from a
-//! seed. An operation suffers one fault at most: the first in the list that strikes. Whoever carries operations out
+//! seed. An operation suffers one fault at most: the first in the list that strikes. The executor of the operations
 //! carries the verdict out as well.
 
 mod delay;

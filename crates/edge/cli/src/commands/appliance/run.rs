@@ -35,7 +35,7 @@ struct Answer {
     network: Option<String>,
     /// The words before a client's command that bring it there.
     enter: Option<String>,
-    /// Where its agent answers whoever measures the path to it.
+    /// Where its agent answers measurements of the path to it.
     agent: Option<String>,
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::interrupt;
 
 /// Does `work` for every item on up to `threads` threads. The results stand in the order of the items,
-/// whoever did them; `None` is an item that an interrupt kept from being begun.
+/// whichever thread did them; `None` is an item that an interrupt kept from being begun.
 pub fn in_order<T: Sync, R: Send>(
     items: &[T],
     threads: usize,

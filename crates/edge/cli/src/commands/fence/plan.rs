@@ -143,7 +143,7 @@ impl<'a> Found<'a> {
         plans.sort_by(|a, b| a.shortfall.total_cmp(&b.shortfall));
         let met = plans.first().is_some_and(|plan| plan.met);
         let mut verdict = plans.first().map_or_else(String::new, |best| verdict(best, targets));
-        // Whoever runs slots wants their plan, though virtual devices come nearer.
+        // A configuration with slots wants their plan, though virtual devices come nearer.
         let slots = plans.iter().position(|plan| plan.slots.is_some());
         if let Some(slots) = slots.filter(|place| *place > 0) {
             verdict = format!("{verdict} With slots: {}", self::verdict(&plans[slots], targets));

@@ -1,4 +1,4 @@
-//! What the shell is told of a load that could not be applied.
+//! The exit code of a load that could not be applied.
 
 use virtbench_engine::EngineError;
 

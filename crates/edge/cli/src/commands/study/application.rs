@@ -63,10 +63,10 @@ pub fn execute(args: &ApplicationStudyArgs) -> Outcome {
     complete(&run.provenance, run.records.application())
 }
 
-/// What is measured, and how long that takes about, where the file says how long a client takes.
+/// What is measured, and about how long that takes, where the file says how long a client takes.
 ///
 /// # Errors
-/// The file cannot be meant.
+/// The file is invalid.
 pub fn estimate(args: &ApplicationStudyArgs) -> Result<Estimate, Failure> {
     let wanted = Wanted::read(args)?;
     let load = |recipe: &Recipe| ApplicationLoad {

@@ -44,7 +44,7 @@ pub fn execute(args: &DesktopsStudyArgs) -> Outcome {
     all_usable(&run)
 }
 
-/// What is measured, and how long that takes about.
+/// What is measured, and about how long that takes.
 ///
 /// # Errors
 /// The day cannot be read, or the options do not go together.

@@ -31,7 +31,7 @@ pub fn execute(args: &OltpStudyArgs) -> Outcome {
     complete(&run.provenance, run.records.oltp())
 }
 
-/// What is measured, and how long that takes about.
+/// What is measured, and about how long that takes.
 ///
 /// # Errors
 /// None: its options have been read.

@@ -32,7 +32,7 @@ pub(super) fn verdict(
     }
 }
 
-/// Operations were to start, and none came to anything.
+/// Operations were to start, and none succeeded.
 fn nothing_done(records: &[OperationsRecord]) -> Outcome {
     let seen = || records.iter().filter_map(OperationsRecord::seen);
     if seen().any(|one| one.done() > 0) {

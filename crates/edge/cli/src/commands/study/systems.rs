@@ -28,7 +28,7 @@ pub fn execute(args: &DeviationArgs) -> Outcome {
     compared.failure.map_or(Ok(()), |error| Err(study_failure(error)))
 }
 
-/// What is measured under all systems, and how long that takes about.
+/// What is measured under all systems, and about how long that takes.
 ///
 /// # Errors
 /// The study is impossible.

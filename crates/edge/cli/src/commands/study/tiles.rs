@@ -41,10 +41,10 @@ pub fn execute(args: &TilesStudyArgs) -> Outcome {
     complete(run.records.tiles())
 }
 
-/// What is measured, and how long that takes about.
+/// What is measured, and about how long that takes.
 ///
 /// # Errors
-/// The tile cannot be meant.
+/// The tile is invalid.
 pub fn estimate(args: &TilesStudyArgs) -> Result<Estimate, Failure> {
     let wanted = Wanted::read(args)?;
     let members = wanted.file.members.iter().map(|member| member.plan.clone());

@@ -20,7 +20,7 @@ pub struct Libvirtd {
     folder: TempDir,
 }
 
-/// QEMU runs as whoever runs the test, with its output in files of libvirtd's own, and nothing of the host is set up for it.
+/// QEMU runs as the user of the test, with its output in files of libvirtd's own, and nothing of the host is set up for it.
 const OF_QEMU: &str = "user = \"root\"\ngroup = \"root\"\ndynamic_ownership = 0\nremember_owner = 0\n\
     security_driver = \"none\"\ncgroup_controllers = []\nnamespaces = []\nstdio_handler = \"file\"\n";
 

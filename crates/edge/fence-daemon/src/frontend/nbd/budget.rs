@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_leaves_keeps_nobody_waiting() {
+    fn a_client_that_leaves_keeps_nobody_waiting() {
         let mut budget = budget();
         assert!(budget.grant(1, 0, 32 * MIB) && !budget.grant(2, 0, 32 * MIB) && !budget.grant(3, 0, MIB));
         budget.leave(2);

@@ -195,7 +195,7 @@ impl Chain {
         // What lies across two regions is a piece of each.
         while left > 0 {
             let (base, there) = map.piece(at, left).ok_or(Violation::Address { address, len })?;
-            // SAFETY: mapped as long as `map` is held, which whoever hands the pieces on does.
+            // SAFETY: mapped as long as `map` is held, which the owner of the pieces does.
             self.push(unsafe { Segment::new(base, there) }, writable)?;
             left -= there;
             at = at.wrapping_add(there as u64);

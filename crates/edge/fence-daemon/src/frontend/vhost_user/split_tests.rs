@@ -78,7 +78,7 @@ fn what_is_given_back_is_seen_once_it_is_shown_also_where_indices_wrap() {
 fn a_driver_is_told_when_it_wants_to_be() {
     let mut driver = Driver::new();
     let mut ring = driver.ring(true);
-    assert!(ring.wants_to_know(), "whoever waited for an earlier server looks again");
+    assert!(ring.wants_to_know(), "a driver that waited for an earlier server looks again");
     let give = |driver: &mut Driver, ring: &mut Split| {
         driver.offer(&[0]);
         taken(ring);

@@ -46,7 +46,7 @@ struct Open {
     path: PathBuf,
 }
 
-/// What a request came to.
+/// The result of a request.
 enum Outcome {
     /// It succeeded, and moved so many bytes.
     Moved(u64),

@@ -37,7 +37,7 @@ struct FlowOp {
     size: Option<Drawer>,
 }
 
-/// What a step came to.
+/// The result of a step.
 enum Outcome {
     /// It moved so many bytes.
     Done(u64),

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use virtbench_counters::thread_clock_ns;
-use virtbench_desktop::{Drawing, DrawnDesktop, Event, Plan, drive};
+use virtbench_desktop::{Drawing, DrawnDesktop, UsersEvent, UsersPlan, drive};
 use virtbench_desktops::Day;
 
 use crate::pairs::{Verdict, median};
@@ -95,19 +95,16 @@ fn work(day: &Day, drawing: Drawing, users: usize, time: Duration) -> Result<Vec
     let desktops = (0..users).map(|_| DrawnDesktop::start(drawing)).collect::<std::io::Result<Vec<_>>>()?;
     let desks = desktops.iter().map(DrawnDesktop::desk).collect::<std::io::Result<Vec<_>>>()?;
     let (mut latencies, mut failures) = (Vec::new(), Vec::new());
-    drive(
-        desks,
-        Plan { day, seed: 1, time, masks: &[] },
-        &AtomicBool::new(false),
-        &mut |event| match event {
-            Event::Done(done, _) => match done.result {
+    drive(desks, UsersPlan { day, seed: 1, time, masks: &[] }, &AtomicBool::new(false), &mut |event| {
+        match event {
+            UsersEvent::Done(done, _) => match done.result {
                 Ok(times) => latencies.push(times.latency_ns),
                 Err(why) => failures.push(why),
             },
-            Event::Gone { why, .. } => failures.push(why),
-            Event::Echo(_) | Event::Restless { .. } => {}
-        },
-    )?;
+            UsersEvent::Gone { why, .. } => failures.push(why),
+            UsersEvent::Echo(_) | UsersEvent::Restless { .. } => {}
+        }
+    })?;
     ensure!(failures.is_empty(), "users of drawn desktops failed: {failures:?}");
     ensure!(latencies.len() >= users, "some users have done nothing");
     Ok(latencies)

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, ensure};
 use serde_json::Value;
 use virtbench_vsphere::{
-    Address, Cluster, Course, LocalVcenter, Operation, PlaceNames, Reference, Until, Vsphere, VsphereError,
+    Address, Cluster, LocalVcenter, Operation, OperationTimes, PlaceNames, Reference, Until, Vsphere,
+    VsphereError,
 };
 
 use crate::footprint;
@@ -129,7 +130,7 @@ fn ours(vcenter: &LocalVcenter, kind: &str, clients: usize) -> Result<Driven> {
     machines.sort();
     ensure!(machines.len() >= clients, "there are {} VMs only", machines.len());
     let begun = Instant::now();
-    let done: Vec<Vec<(Duration, Course)>> = thread::scope(|scope| {
+    let done: Vec<Vec<(Duration, OperationTimes)>> = thread::scope(|scope| {
         let client = |machine| load(&server, kind, machine, &cluster, begun);
         let threads: Vec<_> =
             machines.iter().take(clients).map(|machine| scope.spawn(move || client(machine))).collect();
@@ -138,8 +139,8 @@ fn ours(vcenter: &LocalVcenter, kind: &str, clients: usize) -> Result<Driven> {
         joined.collect::<Result<_>>()
     })?;
     let seconds = begun.elapsed().as_secs_f64();
-    let done: Vec<(Duration, Course)> = done.into_iter().flatten().collect();
-    let milliseconds = |of: fn(&(Duration, Course)) -> Duration| {
+    let done: Vec<(Duration, OperationTimes)> = done.into_iter().flatten().collect();
+    let milliseconds = |of: fn(&(Duration, OperationTimes)) -> Duration| {
         median(done.iter().map(|one| of(one).as_secs_f64() * 1e3).collect())
     };
     ensure!(!done.is_empty(), "no operation was done");
@@ -157,7 +158,7 @@ fn load(
     machine: &Reference,
     cluster: &Cluster,
     begun: Instant,
-) -> Result<Vec<(Duration, Course)>> {
+) -> Result<Vec<(Duration, OperationTimes)>> {
     let mut done = Vec::new();
     let mut snapshot = None;
     let mut number = 0;

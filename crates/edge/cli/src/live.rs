@@ -33,7 +33,7 @@ const HEAD: usize = 3;
 /// What is shown of a load while it runs, on stderr.
 pub struct LiveView {
     screen: Option<Screen>,
-    plan: Plan,
+    plan: LoadLength,
     next: Duration,
     last: LiveSample,
     columns: VecDeque<Column>,
@@ -44,7 +44,7 @@ impl LiveView {
     pub fn new(spec: &LoadSpec) -> Self {
         Self {
             screen: Screen::stderr(),
-            plan: Plan::new(spec),
+            plan: LoadLength::new(spec),
             next: Duration::ZERO,
             last: LiveSample::default(),
             columns: VecDeque::new(),
@@ -88,13 +88,13 @@ impl Drop for LiveView {
 }
 
 /// What is known of a load's length.
-struct Plan {
+struct LoadLength {
     ramp_ns: u64,
     expected_ns: Option<u64>,
     operations: u64,
 }
 
-impl Plan {
+impl LoadLength {
     fn new(spec: &LoadSpec) -> Self {
         let operations = spec.trace.as_ref().map_or(0, |trace| trace.operations);
         Self { ramp_ns: spec.ramp_ns, expected_ns: spec.expected_ns(), operations }
@@ -180,7 +180,7 @@ latency (shade: share of operations, · <1 ░ <10 ▒ <30 ▓ <60 █ >=60 %)
  131 us | █ █ █ █ 
   66 us |█ █ █ █ █
          0.0 s";
-        let state = Plan { ramp_ns: 1_000_000_000, expected_ns: Some(5_000_000_000), operations: 0 };
+        let state = LoadLength { ramp_ns: 1_000_000_000, expected_ns: Some(5_000_000_000), operations: 0 };
         let state = state.state(Duration::from_secs(2), 0);
         assert_eq!(frame(&state, &total, &columns(), 80, 24).join("\n"), expected);
         assert_eq!(frame(&state, &total, &columns(), 80, 2).len(), 2);
@@ -199,7 +199,7 @@ latency (shade: share of operations, · <1 ░ <10 ▒ <30 ▓ <60 █ >=60 %)
     #[test]
     fn the_time_left_is_that_of_the_load_or_of_its_trace() {
         let spec = LoadSpec::new(AccessSpec::single(AccessLine::new(4096, 100.0, 100.0)), 1 << 20);
-        let at = |spec: &LoadSpec, ms| Plan::new(spec).state(Duration::from_millis(ms), 1);
+        let at = |spec: &LoadSpec, ms| LoadLength::new(spec).state(Duration::from_millis(ms), 1);
         assert_eq!(at(&spec, 500), "ramp-up, 0.5 s, 5.5 s left");
         assert_eq!(at(&spec, 7000), "finishing, 7.0 s");
         let op = |time_ns| TraceOp { time_ns, offset: 0, len: 512, action: TraceAction::Read, line: 0 };

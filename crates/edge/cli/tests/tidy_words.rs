@@ -39,9 +39,8 @@ fn texts(folder: &Path, found: &mut Vec<PathBuf>) {
 /// Each line of a text that has a phrase, with the phrase, also where the line ends in it.
 fn phrases(text: &str) -> Vec<(usize, &'static str)> {
     let lines: Vec<&str> = text.lines().collect();
-    let words = |line: &str| {
-        line.trim_start_matches(['/', '!', '#', '-', '*', ' ']).to_lowercase().replace('_', " ")
-    };
+    let words =
+        |line: &str| line.trim_start_matches(['/', '!', '#', '-', '*', ' ']).to_lowercase().replace('_', " ");
     let mut found = Vec::new();
     for (index, line) in lines.iter().enumerate() {
         let next = lines.get(index + 1).map(|next| words(next)).unwrap_or_default();

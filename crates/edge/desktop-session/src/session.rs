@@ -10,7 +10,7 @@ use crate::controller::Controller;
 use crate::display::Display;
 use crate::error::SessionError;
 use crate::started::Started;
-use crate::watch::{Look, Watch};
+use crate::watch::{EndConditions, Look};
 
 /// How often files and processes are looked at while an operation goes on.
 const LOOK: Duration = Duration::from_millis(5);
@@ -20,7 +20,7 @@ struct Session {
     display: Display,
     controller: Controller,
     started: Started,
-    watch: Option<Watch>,
+    watch: Option<EndConditions>,
 }
 
 /// Watches the session of `display` (such as `:1`) for the controller that connects to `port`, until the X server ends.
@@ -93,7 +93,7 @@ impl Session {
     fn begin(&mut self, order: Order) -> Result<(), SessionError> {
         self.started.reap();
         self.display.watch_none()?;
-        let watch = Watch::begin(order, &mut self.display)?;
+        let watch = EndConditions::begin(order, &mut self.display)?;
         let Order { sequence, operation, .. } = watch.order;
         self.display.show(Marker { sequence, operation, phase: Phase::Begun, revision: 0 })?;
         let started = match watch.order.start.as_slice() {

@@ -17,7 +17,7 @@ type FileState = Option<(u64, u64, i64, i64)>;
 
 /// Which of an operation's conditions are fulfilled.
 #[derive(Debug)]
-pub(crate) struct Watch {
+pub(crate) struct EndConditions {
     pub(crate) order: Order,
     begun: Instant,
     /// From when on its time counts: from the last key, or from its beginning where there is none.
@@ -55,7 +55,7 @@ enum Question {
     Answered,
 }
 
-impl Watch {
+impl EndConditions {
     /// Begins it: what stands before is what it is compared with.
     pub(crate) fn begin(order: Order, display: &mut Display) -> Result<Self, SessionError> {
         let before = display.windows(&order.window)?;

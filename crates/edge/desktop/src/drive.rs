@@ -12,7 +12,7 @@ use virtbench_desktops::Day;
 use virtbench_rfb::Rectangle;
 
 use crate::desk::Desk;
-use crate::outcome::Event;
+use crate::outcome::UsersEvent;
 use crate::user::{Shared, work};
 
 /// How long users have to sit down: all begin at one moment.
@@ -24,7 +24,7 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// What users do, and for how long.
 #[derive(Debug, Clone, Copy)]
-pub struct Plan<'a> {
+pub struct UsersPlan<'a> {
     /// What they do.
     pub day: &'a Day,
     /// Seed of their orders and think times.
@@ -42,9 +42,9 @@ pub struct Plan<'a> {
 /// The system gives no means to wait for connections.
 pub fn drive(
     desks: Vec<Desk>,
-    plan: Plan<'_>,
+    plan: UsersPlan<'_>,
     stop: &AtomicBool,
-    tell: &mut dyn FnMut(Event),
+    tell: &mut dyn FnMut(UsersEvent),
 ) -> io::Result<()> {
     for stream in desks.iter().flat_map(|desk| desk.screen.iter().chain(&desk.control)) {
         stream.set_nonblocking(true)?;

@@ -36,9 +36,9 @@ mod video;
 
 pub use desk::Desk;
 pub use drawn_desktop::{Drawing, DrawnDesktop, SecondStep};
-pub use drive::{Plan, drive};
+pub use drive::{UsersPlan, drive};
 pub use fault::{Fault, FaultKind};
-pub use outcome::{Done, Event, Times, VideoSeen};
+pub use outcome::{OperationDone, Times, UsersEvent, VideoSeen};
 pub use screenshot::Screenshot;
 pub use slow_link::{SlowLinks, carry, slow_down};
 pub use virtbench_rfb::Rectangle;

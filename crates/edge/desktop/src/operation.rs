@@ -11,7 +11,7 @@ use virtbench_rfb::{Chord, Frame, parse_chord, type_text};
 use crate::control::Control;
 use crate::fault::Fault;
 use crate::outcome::Times;
-use crate::screen::{Screen, Seen};
+use crate::screen::{PictureChange, Screen};
 use crate::video::Watched;
 
 /// How long the picture may lag behind what the session says.
@@ -244,7 +244,7 @@ impl Seat {
         };
         while looks && Instant::now() < still_at(&changes, &self.screen) {
             let wait = still_at(&changes, &self.screen);
-            if let Some(seen) = self.screen.next(wait).await?.filter(Seen::has_changed) {
+            if let Some(seen) = self.screen.next(wait).await?.filter(PictureChange::has_changed) {
                 changes.add(seen.at);
             }
         }

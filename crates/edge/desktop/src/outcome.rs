@@ -41,7 +41,7 @@ pub struct VideoSeen {
 
 /// An operation of a user's.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Done {
+pub struct OperationDone {
     /// Whose, from nought on.
     pub user: u32,
     /// Its number in the day.
@@ -56,9 +56,9 @@ pub struct Done {
 
 /// What is told while users work.
 #[derive(Debug, Clone)]
-pub enum Event {
+pub enum UsersEvent {
     /// An operation is over. The picture is there if it failed, or took longer than all before.
-    Done(Done, Option<Screenshot>),
+    Done(OperationDone, Option<Screenshot>),
     /// A key was pressed and the picture changed after so many nanoseconds: the floor of everything interactive.
     Echo(u64),
     /// Parts of a user's picture change while nobody does anything; their changes are left out from here on.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
 use virtbench_desktops::{HEIGHT, Marker, STILL, Unreadable, WIDTH, read_marker};
-use virtbench_rfb::{Chord, Client, Event, Frame, Limits, Rectangle};
+use virtbench_rfb::{Chord, Client, Frame, Limits, Rectangle, ServerEvent};
 
 use crate::fault::Fault;
 use crate::luminance::luminance;
@@ -20,14 +20,14 @@ const SERVER: &str = "the VNC server";
 
 /// What has come at a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Seen {
+pub(crate) struct PictureChange {
     /// When the bytes were read.
     pub(crate) at: Instant,
     /// Where the picture changed outside the marker and what is passed over; empty where it did not.
     pub(crate) bounds: Rectangle,
 }
 
-impl Seen {
+impl PictureChange {
     pub(crate) fn has_changed(&self) -> bool {
         self.bounds.pixels() > 0
     }
@@ -83,11 +83,11 @@ impl Screen {
             let Some((_, events)) = screen.read(until).await? else {
                 return Err(Fault::Frozen("the VNC server does not let us in".into()));
             };
-            if events.iter().any(|event| matches!(event, Event::Ready { .. })) {
+            if events.iter().any(|event| matches!(event, ServerEvent::Ready { .. })) {
                 screen.client.request_update(false);
                 screen.pass_over();
             }
-            if events.iter().any(|event| matches!(event, Event::Updated(_))) {
+            if events.iter().any(|event| matches!(event, ServerEvent::Updated(_))) {
                 screen.asked = false;
                 return Ok(screen);
             }
@@ -111,7 +111,7 @@ impl Screen {
     }
 
     /// Waits for the next change, at most until then.
-    pub(crate) async fn next(&mut self, until: Instant) -> Result<Option<Seen>, Fault> {
+    pub(crate) async fn next(&mut self, until: Instant) -> Result<Option<PictureChange>, Fault> {
         loop {
             if !self.asked && Instant::now() >= self.next_request {
                 self.client.request_update(true);
@@ -129,18 +129,18 @@ impl Screen {
             let (mut updated, mut bounds) = (false, Rectangle::default());
             for event in events {
                 match event {
-                    Event::Updated(damage) => {
+                    ServerEvent::Updated(damage) => {
                         updated = true;
                         bounds = bounds.union(damage.bounds);
                     }
-                    Event::Resized => self.pass_over(),
-                    Event::Ready { .. } | Event::Bell => {}
+                    ServerEvent::Resized => self.pass_over(),
+                    ServerEvent::Ready { .. } | ServerEvent::Bell => {}
                 }
             }
             self.incomplete = (!updated).then_some(at);
             if updated {
                 self.asked = false;
-                return Ok(Some(Seen { at, bounds }));
+                return Ok(Some(PictureChange { at, bounds }));
             }
         }
     }
@@ -166,7 +166,7 @@ impl Screen {
     }
 
     /// One read; nothing if nothing comes until then. The moment is taken before the bytes are looked at.
-    async fn read(&mut self, until: Instant) -> Result<Option<(Instant, Vec<Event>)>, Fault> {
+    async fn read(&mut self, until: Instant) -> Result<Option<(Instant, Vec<ServerEvent>)>, Fault> {
         loop {
             match timeout_at(until, self.stream.readable()).await {
                 Err(_) => return Ok(None),

@@ -10,7 +10,7 @@ use crate::fault::Fault;
 use crate::operation::{Changes, Keys, Seat, Timed, between};
 use crate::outcome::Times;
 use crate::restless::{self, Restless};
-use crate::screen::{Screen, Seen};
+use crate::screen::{PictureChange, Screen};
 
 /// Pictures since the last key, in the order in which each was first seen.
 struct Pictures {
@@ -78,7 +78,7 @@ impl Seat {
         };
         while Instant::now() < still_at(&pictures, &self.screen) {
             let wait = still_at(&pictures, &self.screen);
-            if let Some(seen) = self.screen.next(wait).await?.filter(Seen::has_changed) {
+            if let Some(seen) = self.screen.next(wait).await?.filter(PictureChange::has_changed) {
                 changes.add(seen.at);
                 pictures.add(digest(self.screen.frame()), seen.at);
             }

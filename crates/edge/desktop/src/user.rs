@@ -12,12 +12,12 @@ use crate::control::Control;
 use crate::desk::Desk;
 use crate::fault::{Fault, FaultKind};
 use crate::operation::Seat;
-use crate::outcome::{Done, Event};
+use crate::outcome::{OperationDone, UsersEvent};
 use crate::screen::Screen;
 use crate::screenshot::Screenshot;
 
 /// Whom users tell what they see.
-pub(crate) type Tell<'a> = RefCell<&'a mut dyn FnMut(Event)>;
+pub(crate) type Tell<'a> = RefCell<&'a mut dyn FnMut(UsersEvent)>;
 
 /// What all users share.
 pub(crate) struct Shared<'a> {
@@ -42,7 +42,7 @@ impl Shared<'_> {
         self.stop.load(Ordering::Relaxed) || Instant::now() >= self.until
     }
 
-    fn tell(&self, event: Event) {
+    fn tell(&self, event: UsersEvent) {
         (self.tell.borrow_mut())(event);
     }
 }
@@ -52,7 +52,7 @@ pub(crate) async fn work(shared: &Shared<'_>, user: u32, desk: Desk) {
     let mut seat = None;
     if let Err(fault) = day(shared, user, desk, &mut seat).await {
         let screenshot = seat.as_ref().and_then(|seat: &Seat| Screenshot::of(seat.screen.frame()));
-        shared.tell(Event::Gone { user, why: fault.to_string(), screenshot });
+        shared.tell(UsersEvent::Gone { user, why: fault.to_string(), screenshot });
     }
 }
 
@@ -73,7 +73,7 @@ async fn day(shared: &Shared<'_>, user: u32, desk: Desk, place: &mut Option<Seat
     if is_unaided {
         let parts = seat.leave_out_restless(shared.begun).await?;
         if !parts.is_empty() {
-            shared.tell(Event::Restless { user, parts });
+            shared.tell(UsersEvent::Restless { user, parts });
         }
     } else {
         seat.think(shared.begun).await?;
@@ -120,7 +120,7 @@ async fn operation(
     let Some(application) = shared.day.applications.get(step.application) else { return Ok(true) };
     let Some(operation) = application.operations.get(step.operation) else { return Ok(true) };
     let begun = shared.begun.elapsed().as_nanos();
-    let done = |result| Done {
+    let done = |result| OperationDone {
         user,
         operation: step.number,
         begun_ns: u64::try_from(begun).unwrap_or(u64::MAX),
@@ -131,20 +131,20 @@ async fn operation(
     let settled = match timed {
         Ok(timed) => {
             if let Some(echo) = timed.echo {
-                shared.tell(Event::Echo(echo));
+                shared.tell(UsersEvent::Echo(echo));
             }
             let share = timed.times.latency_ns.saturating_mul(1000) / shared.day.limits.of(operation.group);
             let screenshot = (share > shared.worst.get()).then(|| Screenshot::of(seat.screen.frame()));
             shared.worst.set(share.max(shared.worst.get()));
             let least = Duration::from_nanos(shared.day.think.least);
             let times = seat.settle(timed, Instant::now() + least).await?;
-            shared.tell(Event::Done(done(Ok(times)), screenshot.flatten()));
+            shared.tell(UsersEvent::Done(done(Ok(times)), screenshot.flatten()));
             return Ok(true);
         }
         Err(fault) => fault,
     };
     let why = format!("{} {}: {settled}", application.name, operation.name);
-    shared.tell(Event::Done(done(Err(why)), Screenshot::of(seat.screen.frame())));
+    shared.tell(UsersEvent::Done(done(Err(why)), Screenshot::of(seat.screen.frame())));
     match settled.kind() {
         FaultKind::Desktop => Err(settled),
         FaultKind::Operation => seat.clear().await.map(|()| false),

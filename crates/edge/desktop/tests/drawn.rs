@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use virtbench_counters::thread_clock_ns;
 use virtbench_desktop::{
-    Desk, Done, Drawing, DrawnDesktop, Event, Plan, Rectangle, SecondStep, Times, drive, slow_down,
+    Desk, Drawing, DrawnDesktop, OperationDone, Rectangle, SecondStep, Times, UsersEvent, UsersPlan, drive,
+    slow_down,
 };
 use virtbench_desktops::{Act, Day, Think, supplied};
 
@@ -24,17 +25,17 @@ fn day() -> Day {
     day
 }
 
-fn run(desks: Vec<Desk>, time: Duration) -> (Vec<Done>, Vec<(u32, String, bool)>) {
+fn run(desks: Vec<Desk>, time: Duration) -> (Vec<OperationDone>, Vec<(u32, String, bool)>) {
     run_day(&day(), desks, time)
 }
 
-fn run_day(day: &Day, desks: Vec<Desk>, time: Duration) -> (Vec<Done>, Vec<(u32, String, bool)>) {
+fn run_day(day: &Day, desks: Vec<Desk>, time: Duration) -> (Vec<OperationDone>, Vec<(u32, String, bool)>) {
     let (mut done, mut gone) = (Vec::new(), Vec::new());
-    let plan = Plan { day, seed: 1, time, masks: &[] };
+    let plan = UsersPlan { day, seed: 1, time, masks: &[] };
     drive(desks, plan, &AtomicBool::new(false), &mut |event| match event {
-        Event::Done(one, _) => done.push(one),
-        Event::Gone { user, why, screenshot } => gone.push((user, why, screenshot.is_some())),
-        Event::Echo(_) | Event::Restless { .. } => {}
+        UsersEvent::Done(one, _) => done.push(one),
+        UsersEvent::Gone { user, why, screenshot } => gone.push((user, why, screenshot.is_some())),
+        UsersEvent::Echo(_) | UsersEvent::Restless { .. } => {}
     })
     .unwrap();
     (done, gone)
@@ -97,7 +98,7 @@ fn an_operation_that_has_to_stand_still_ends_with_what_is_drawn_last() {
     }
     let (done, gone) = run_day(&day, desks, Duration::from_secs(8));
     assert!(gone.is_empty(), "{gone:?}");
-    let is_typed = |one: &&Done| {
+    let is_typed = |one: &&OperationDone| {
         matches!(day.operations().nth(one.operation.into()).unwrap().1.act, Act::Keys(_) | Act::Text(_))
     };
     let times: Vec<_> = done.iter().filter(is_typed).map(|one| *one.result.as_ref().unwrap()).collect();
@@ -165,13 +166,13 @@ fn typed_unaided(drawing: Drawing, link: Option<&str>) -> (Vec<u64>, Vec<Vec<Rec
     for operation in day.applications.iter_mut().flat_map(|application| &mut application.operations) {
         operation.act = Act::Keys(vec!["Return".into()]);
     }
-    let plan = Plan { day: &day, seed: 1, time: Duration::from_secs(4), masks: &[] };
+    let plan = UsersPlan { day: &day, seed: 1, time: Duration::from_secs(4), masks: &[] };
     let (mut latencies, mut restless) = (Vec::new(), Vec::new());
     drive(desks, plan, &AtomicBool::new(false), &mut |event| match event {
-        Event::Done(done, _) => latencies.push(done.result.unwrap().latency_ns),
-        Event::Restless { parts, .. } => restless.push(parts),
-        Event::Gone { why, .. } => panic!("{why}"),
-        Event::Echo(_) => {}
+        UsersEvent::Done(done, _) => latencies.push(done.result.unwrap().latency_ns),
+        UsersEvent::Restless { parts, .. } => restless.push(parts),
+        UsersEvent::Gone { why, .. } => panic!("{why}"),
+        UsersEvent::Echo(_) => {}
     })
     .unwrap();
     drop(links);
@@ -210,12 +211,12 @@ fn an_echo_longer_than_the_pause_between_keys_is_measured_whole() {
     let desktop = DrawnDesktop::start(Drawing { echo: Some(echo), ..Drawing::after(DELAY) }).unwrap();
     let day = Day { key_pause: 80_000_000, ..day() };
     let (mut echoes, mut gone) = (Vec::new(), 0);
-    let plan = Plan { day: &day, seed: 1, time: Duration::from_secs(4), masks: &[] };
+    let plan = UsersPlan { day: &day, seed: 1, time: Duration::from_secs(4), masks: &[] };
     drive(vec![desktop.desk().unwrap()], plan, &AtomicBool::new(false), &mut |event| match event {
-        Event::Done(..) => {}
-        Event::Gone { .. } => gone += 1,
-        Event::Echo(ns) => echoes.push(ns),
-        Event::Restless { .. } => {}
+        UsersEvent::Done(..) => {}
+        UsersEvent::Gone { .. } => gone += 1,
+        UsersEvent::Echo(ns) => echoes.push(ns),
+        UsersEvent::Restless { .. } => {}
     })
     .unwrap();
     echoes.sort_unstable();
@@ -234,7 +235,7 @@ fn a_slow_link_makes_users_wait_for_its_delay_both_ways() {
     drop(links);
     assert!(gone.is_empty(), "{gone:?}");
     let day = day();
-    let is_typed = |one: &&Done| {
+    let is_typed = |one: &&OperationDone| {
         matches!(day.operations().nth(one.operation.into()).unwrap().1.act, Act::Keys(_) | Act::Text(_))
     };
     let mut typed: Vec<u64> =

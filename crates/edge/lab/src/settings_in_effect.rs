@@ -9,7 +9,7 @@ const RING_PACKED: u8 = 34;
 
 /// What can be seen of a disk: from inside the guest, and of QEMU.
 #[derive(Debug)]
-pub(crate) struct Seen<'a> {
+pub(crate) struct ObservedDisk<'a> {
     /// As the guest's kernel describes it.
     pub device: &'a DeviceFacts,
     /// Processors of the guest.
@@ -19,7 +19,7 @@ pub(crate) struct Seen<'a> {
 }
 
 /// Every setting that was asked for and is not what was found, or cannot be seen.
-pub(crate) fn not_honoured(asked: &DiskSettings, seen: &Seen<'_>) -> Vec<NotHonoured> {
+pub(crate) fn not_honoured(asked: &DiskSettings, seen: &ObservedDisk<'_>) -> Vec<NotHonoured> {
     let mut list = Vec::new();
     let mut hold = |setting: &str, asked: String, found: String| {
         if asked != found {
@@ -71,7 +71,7 @@ mod tests {
 
     fn found(asked: &str, device: &DeviceFacts) -> Vec<String> {
         let asked = DiskSettings::parse(asked).unwrap();
-        let seen = Seen { device, vcpus: 1, iothreads: Some(1) };
+        let seen = ObservedDisk { device, vcpus: 1, iothreads: Some(1) };
         let list = not_honoured(&asked, &seen);
         list.iter().map(|one| format!("{}: {} -> {}", one.setting, one.asked, one.found)).collect()
     }

@@ -16,7 +16,7 @@ use crate::io_uring_fallback::io_without_uring;
 use crate::machine::{Environment, Machine};
 use crate::process::MachineError;
 use crate::qemu::Qemu;
-use crate::settings_in_effect::{Seen, not_honoured};
+use crate::settings_in_effect::{ObservedDisk, not_honoured};
 
 /// How long a guest's disk may take to be described: the agent waits for it to appear.
 const DESCRIBE_LIMIT: Duration = Duration::from_secs(30);
@@ -107,7 +107,7 @@ impl Vm {
             Transport::VhostUser => None,
         };
         let vcpus = guest.greeting().processors;
-        let mut list = not_honoured(&disk.settings, &Seen { device: &device, vcpus, iothreads });
+        let mut list = not_honoured(&disk.settings, &ObservedDisk { device: &device, vcpus, iothreads });
         let aio = disk.settings.aio().name();
         if let Some(asked) = asked.settings.get("aio").filter(|asked| *asked != aio) {
             list.push(NotHonoured { setting: "aio".into(), asked: asked.clone(), found: aio.into() });

@@ -2,7 +2,7 @@
 
 /// A transaction that ended as it should.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Done {
+pub struct TransactionDone {
     /// Whether it was rolled back because of an unused item.
     pub rolled_back: bool,
     /// Orders delivered.

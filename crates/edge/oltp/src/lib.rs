@@ -54,5 +54,5 @@ pub use mark::FORMAT as POPULATION_FORMAT;
 pub use outcome::DISCLAIMER;
 pub use populate::{Populated, Progress, populate};
 pub use population::Population;
-pub use run::{Event, run, run_from, settle};
+pub use run::{LoadEvent, run, run_from, settle};
 pub use tls::{Tls, TlsMode};

@@ -29,7 +29,7 @@ const LOOK: (Duration, &str) = (Duration::from_secs(60), "the server cannot be a
 const AFTER_STOP: Duration = Duration::from_secs(10);
 
 /// What a caller is told meanwhile.
-pub type Event<'a> = virtbench_users::Event<'a, OltpSecond>;
+pub type LoadEvent<'a> = virtbench_users::LoadEvent<'a, OltpSecond>;
 
 /// Applies the load and checks the conditions of consistency afterwards. `each` is told how it goes.
 ///
@@ -39,7 +39,7 @@ pub fn run(
     connect: &Connect,
     plan: &OltpPlan,
     stop: &AtomicBool,
-    each: &mut dyn FnMut(Event<'_>),
+    each: &mut dyn FnMut(LoadEvent<'_>),
 ) -> Result<OltpOutcome, OltpError> {
     let mut outcome = run_from(connect, plan, None, stop, each)?;
     settle(connect, &mut outcome, stop, &mut |_| {});
@@ -58,7 +58,7 @@ pub fn run_from(
     plan: &OltpPlan,
     begin_at_ns: Option<u64>,
     stop: &AtomicBool,
-    each: &mut dyn FnMut(Event<'_>),
+    each: &mut dyn FnMut(LoadEvent<'_>),
 ) -> Result<OltpOutcome, OltpError> {
     check_plan(plan)?;
     let facts = wait(bounded(LOOK, stop, look(connect, plan)))?;

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use virtbench_record::OltpPlan;
-use virtbench_users::Course;
+use virtbench_users::LoadCourse;
 
 use crate::address::Connect;
 use crate::fault::Fault;
@@ -22,7 +22,7 @@ pub struct Shared<'a> {
     /// On what.
     pub population: Population,
     /// When it begins and ends.
-    pub course: Course<Fault>,
+    pub course: LoadCourse<Fault>,
     tallies: Vec<Mutex<Tally>>,
 }
 
@@ -38,7 +38,7 @@ impl<'a> Shared<'a> {
             connect,
             schema,
             population,
-            course: Course::new(plan.ramp_up_ns, plan.time_ns),
+            course: LoadCourse::new(plan.ramp_up_ns, plan.time_ns),
             tallies: (0..plan.threads).map(|_| Mutex::new(Tally::default())).collect(),
         }
     }

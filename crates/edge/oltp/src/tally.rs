@@ -6,7 +6,7 @@ use virtbench_record::{OltpKind, OltpSecond};
 use virtbench_units::{Counted, Ending, Responses, Window};
 use virtbench_users::{Seconds, percentile};
 
-use crate::done::Done;
+use crate::done::TransactionDone;
 use crate::fault::{Fault, FaultKind};
 
 /// One of the five transactions.
@@ -65,7 +65,7 @@ pub struct EndedTransaction {
 
 impl Tally {
     /// Counts a transaction that ended, as it should or because of what the server said.
-    pub fn ended(&mut self, window: Window, ended: EndedTransaction, how: Result<Done, &Fault>) {
+    pub fn ended(&mut self, window: Window, ended: EndedTransaction, how: Result<TransactionDone, &Fault>) {
         let EndedTransaction { kind, due_ns, at_ns, awaited } = ended;
         let ending = match how {
             Ok(_) => Ending::Completed,
@@ -99,7 +99,7 @@ impl Tally {
     /// Counts a transaction that has not begun.
     pub fn never_begun(&mut self, window: Window, kind: OltpKind, due_ns: u64, awaited: bool) {
         let ended = EndedTransaction { kind, due_ns, at_ns: window.end_ns, awaited };
-        self.ended(window, ended, Ok(Done::default()));
+        self.ended(window, ended, Ok(TransactionDone::default()));
     }
 
     /// Counts a try that failed and may succeed.
@@ -173,7 +173,7 @@ mod tests {
         let mut tally = Tally::default();
         let fault = Fault::new(FaultKind::Other, "no");
         for at_ms in [4_999, 5_000, 7_999, 8_009] {
-            tally.ended(WINDOW, ended(OltpKind::Payment, at_ms, 10), Ok(Done::default()));
+            tally.ended(WINDOW, ended(OltpKind::Payment, at_ms, 10), Ok(TransactionDone::default()));
             tally.passing(WINDOW, OltpKind::Payment, at_ms * 1_000_000, FaultKind::Deadlock, true);
             tally.ended(WINDOW, ended(OltpKind::Payment, at_ms, 10), Err(&fault));
         }
@@ -190,12 +190,12 @@ mod tests {
     #[test]
     fn seconds_have_the_90th_percentile_of_what_users_waited_for() {
         let (mut one, mut other) = (Tally::default(), Tally::default());
-        let done = Ok(Done::default());
+        let done = Ok(TransactionDone::default());
         (1..=10).for_each(|took| one.ended(WINDOW, ended(OltpKind::NewOrder, 5_500, took), done));
         (11..=20).for_each(|took| other.ended(WINDOW, ended(OltpKind::Payment, 5_600, took), done));
-        let delivered = Done { orders: 9, skipped: 1, ..Done::default() };
+        let delivered = TransactionDone { orders: 9, skipped: 1, ..TransactionDone::default() };
         other.ended(WINDOW, ended(OltpKind::Delivery, 5_700, 900), Ok(delivered));
-        let rolled_back = Done { rolled_back: true, ..Done::default() };
+        let rolled_back = TransactionDone { rolled_back: true, ..TransactionDone::default() };
         one.ended(WINDOW, ended(OltpKind::NewOrder, 6_100, 5), Ok(rolled_back));
         let parts = [&mut one, &mut other].map(|tally| tally.seconds.take(1).remove(&0).unwrap());
         let first = second(0, 1_000_000_000, parts);

@@ -10,7 +10,7 @@ use virtbench_record::OltpKind;
 use virtbench_users::{Alarm, Ended, IntendedStarts};
 
 use crate::call::bare;
-use crate::done::Done;
+use crate::done::TransactionDone;
 use crate::draws::Draws;
 use crate::fault::{Fault, no_answer};
 use crate::input::{Delivery, Input, Terminal};
@@ -156,7 +156,7 @@ async fn attempt(
     draws: &mut Draws,
     input: &Input,
     kind: OltpKind,
-) -> Result<Done, Fault> {
+) -> Result<TransactionDone, Fault> {
     let tried = around.ended.with_grace(tries(around, session, draws, input, kind), GRACE).await;
     tried.unwrap_or_else(|| Err(no_answer(GRACE)))
 }
@@ -167,7 +167,7 @@ async fn tries(
     draws: &mut Draws,
     input: &Input,
     kind: OltpKind,
-) -> Result<Done, Fault> {
+) -> Result<TransactionDone, Fault> {
     let (shared, limit) = (around.shared, Duration::from_nanos(around.shared.plan.timeout_ns));
     let mut tried = 0;
     loop {
@@ -201,7 +201,12 @@ async fn tries(
     }
 }
 
-fn note(around: &Around<'_>, kind: OltpKind, (due_ns, awaited): (u64, bool), done: &Result<Done, Fault>) {
+fn note(
+    around: &Around<'_>,
+    kind: OltpKind,
+    (due_ns, awaited): (u64, bool),
+    done: &Result<TransactionDone, Fault>,
+) {
     let ended = EndedTransaction { kind, due_ns, at_ns: monotonic_ns(), awaited };
     let how = done.as_ref().map(|done| *done);
     around.shared.tally(around.thread).ended(around.shared.course.window(), ended, how);

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
-use virtbench_oltp::{Event, LocalServer, run, run_from, settle};
+use virtbench_oltp::{LoadEvent, LocalServer, run, run_from, settle};
 use virtbench_record::{DatabaseKind, OltpPlan};
 
 use crate::databases::{NEVER, plan, populated, server};
@@ -54,8 +54,8 @@ fn a_server_that_stops_answering_leaves_what_was_measured_and_every_transaction_
     let load = OltpPlan { ramp_up_ns: 0, time_ns: 3_000_000_000, deferred_delivery: false, ..plan() };
     let mut seconds = 0;
     let outcome = run(&connect, &load, &NEVER, &mut |event| {
-        seconds += u32::from(matches!(event, Event::Second(_)));
-        if seconds == 1 && matches!(event, Event::Second(_)) {
+        seconds += u32::from(matches!(event, LoadEvent::Second(_)));
+        if seconds == 1 && matches!(event, LoadEvent::Second(_)) {
             signal_all(&server, Signal::STOP);
         }
     });

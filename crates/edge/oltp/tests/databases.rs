@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use virtbench_oltp::{
-    Connect, Depth, Event, FaultKind, Left, LocalServer, OltpError, Population, check, find_population,
+    Connect, Depth, FaultKind, Left, LoadEvent, LocalServer, OltpError, Population, check, find_population,
     populate, run,
 };
 use virtbench_record::{DatabaseKind, OltpChoice, OltpIsolation, OltpMix, OltpOutcome, OltpPlan};
@@ -79,7 +79,7 @@ fn whole_way(kind: DatabaseKind) -> (LocalServer, Connect) {
     let mut seconds = 0;
     let all = OltpPlan { check_all: true, ..plan() };
     let outcome =
-        run(&connect, &all, &NEVER, &mut |event| seconds += u32::from(matches!(event, Event::Second(_))))
+        run(&connect, &all, &NEVER, &mut |event| seconds += u32::from(matches!(event, LoadEvent::Second(_))))
             .unwrap();
     assert_sound(&outcome);
     assert_eq!((seconds, outcome.conditions_held.len()), (2, 11));
@@ -171,8 +171,8 @@ fn a_server_that_crashes_in_the_middle_leaves_what_was_measured() {
     let pid = server.process();
     let mut seconds = 0;
     let outcome = run(&connect, &long, &NEVER, &mut |event| {
-        seconds += u32::from(matches!(event, Event::Second(_)));
-        if seconds == 2 && matches!(event, Event::Second(_)) {
+        seconds += u32::from(matches!(event, LoadEvent::Second(_)));
+        if seconds == 2 && matches!(event, LoadEvent::Second(_)) {
             rustix::process::kill_process(
                 rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap(),
                 rustix::process::Signal::QUIT,
@@ -281,7 +281,7 @@ fn a_stopped_load_keeps_what_was_measured() {
     let long = OltpPlan { ramp_up_ns: 0, time_ns: 60_000_000_000, think_factor: Some(0.01), ..plan() };
     let begun = std::time::Instant::now();
     let outcome = run(&connect, &long, &stop, &mut |event| {
-        if matches!(event, Event::Second(_)) {
+        if matches!(event, LoadEvent::Second(_)) {
             stop.store(true, std::sync::atomic::Ordering::Relaxed);
         }
     });

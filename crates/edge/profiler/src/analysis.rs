@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::event::{Event, EventKind, SECTOR_BYTES};
+use crate::event::{EventKind, SECTOR_BYTES, TraceEvent};
 
 /// The most operations in flight that are kept track of; those beyond have no response time.
 const MOST_PENDING: usize = 1 << 20;
@@ -161,7 +161,7 @@ impl Analysis {
     }
 
     /// Takes in an event.
-    pub(crate) fn take(&mut self, event: Event, machine: &mut impl Machine) {
+    pub(crate) fn take(&mut self, event: TraceEvent, machine: &mut impl Machine) {
         match event.kind {
             EventKind::Lost { events } => self.summary.lost = self.summary.lost.saturating_add(events),
             EventKind::Forked { parent, child } => {
@@ -205,7 +205,7 @@ impl Analysis {
 
     fn queued(
         &mut self,
-        event: Event,
+        event: TraceEvent,
         device: (u32, u32),
         (read, sector, sectors): (bool, u64, u64),
         machine: &mut impl Machine,

@@ -21,15 +21,15 @@ impl Machine for Known {
     }
 }
 
-fn queued(at_s: f64, thread: u32, read: bool, sector: u64, sectors: u64) -> Event {
-    Event { at_s, thread, kind: EventKind::Queued { device: DISK, read, sector, sectors } }
+fn queued(at_s: f64, thread: u32, read: bool, sector: u64, sectors: u64) -> TraceEvent {
+    TraceEvent { at_s, thread, kind: EventKind::Queued { device: DISK, read, sector, sectors } }
 }
 
-fn completed(at_s: f64, sector: u64, sectors: u64) -> Event {
-    Event { at_s, thread: 0, kind: EventKind::Completed { device: DISK, sector, sectors } }
+fn completed(at_s: f64, sector: u64, sectors: u64) -> TraceEvent {
+    TraceEvent { at_s, thread: 0, kind: EventKind::Completed { device: DISK, sector, sectors } }
 }
 
-fn summary(events: &[Event]) -> Summary {
+fn summary(events: &[TraceEvent]) -> Summary {
     let mut analysis = Analysis::default();
     analysis.include([10]);
     for event in events {
@@ -61,15 +61,15 @@ fn forks_and_late_threads_belong_others_and_stacked_devices_do_not() {
     let mut stacked = queued(1.6, 10, true, 0, 8);
     stacked.kind = EventKind::Queued { device: (253, 1), read: true, sector: 0, sectors: 8 };
     let found = summary(&[
-        Event { at_s: 1.0, thread: 10, kind: EventKind::Forked { parent: 10, child: 11 } },
-        Event { at_s: 1.1, thread: 11, kind: EventKind::Forked { parent: 11, child: 12 } },
-        Event { at_s: 1.2, thread: 70, kind: EventKind::Forked { parent: 70, child: 71 } },
+        TraceEvent { at_s: 1.0, thread: 10, kind: EventKind::Forked { parent: 10, child: 11 } },
+        TraceEvent { at_s: 1.1, thread: 11, kind: EventKind::Forked { parent: 11, child: 12 } },
+        TraceEvent { at_s: 1.2, thread: 70, kind: EventKind::Forked { parent: 70, child: 71 } },
         queued(1.3, 12, true, 0, 8),
         queued(1.4, 50, true, 100, 8),
         queued(1.5, 71, true, 200, 8),
         stacked,
         queued(1.7, 90, false, 300, 64),
-        Event { at_s: 0.0, thread: 0, kind: EventKind::Lost { events: 3 } },
+        TraceEvent { at_s: 0.0, thread: 0, kind: EventKind::Lost { events: 3 } },
     ]);
     assert_eq!((found.own.reads, found.own.writes, found.workers, found.lost), (2, 0, 2, 3));
     assert_eq!((found.kernel.writes, found.kernel.written_bytes), (1, 32_768));
@@ -100,7 +100,7 @@ fn overlapping_operations_make_a_depth_and_a_rare_one_does_not() {
         events.extend((0..4).map(|slot| completed(at + 0.009, round * 1000 + slot * 100, 8)));
     }
     assert_eq!(summary(&events).depth_per_worker, Some(4));
-    let mut single: Vec<Event> = (0..100u64)
+    let mut single: Vec<TraceEvent> = (0..100u64)
         .flat_map(|i| {
             [
                 queued(1.0 + 0.01 * i as f64, 10, true, i * 100, 8),

@@ -11,7 +11,7 @@ pub(crate) const SECTOR_BYTES: u64 = 512;
 
 /// An event.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Event {
+pub struct TraceEvent {
     /// When, in seconds of the monotonic clock.
     pub at_s: f64,
     /// Who was running: for an operation that is queued, the thread that asked for it.
@@ -59,10 +59,10 @@ pub enum EventKind {
 
 /// Reads a line. `None` for what is of no interest, and for what cannot be understood.
 #[must_use]
-pub fn parse_line(line: &str) -> Option<Event> {
+pub fn parse_line(line: &str) -> Option<TraceEvent> {
     if let Some(lost) = line.trim_start().strip_prefix("CPU:") {
         let events = lost.split("LOST ").nth(1)?.split_whitespace().next()?.parse().ok()?;
-        return Some(Event { at_s: 0.0, thread: 0, kind: EventKind::Lost { events } });
+        return Some(TraceEvent { at_s: 0.0, thread: 0, kind: EventKind::Lost { events } });
     }
     // A command's name may hold blanks, brackets and dashes: the processor's number, in brackets and
     // followed by flags, a time and a name with colons, is what holds the line together.
@@ -79,7 +79,7 @@ pub fn parse_line(line: &str) -> Option<Event> {
         "block_rq_complete: " => completed(rest)?,
         _ => forked(rest)?,
     };
-    Some(Event { at_s, thread, kind })
+    Some(TraceEvent { at_s, thread, kind })
 }
 
 fn device(word: &str) -> Option<(u32, u32)> {

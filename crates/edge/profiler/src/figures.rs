@@ -15,7 +15,7 @@ const WORTH_SAYING: f64 = 0.02;
 
 /// Everything that was seen of an application.
 #[derive(Debug)]
-pub(crate) struct Seen {
+pub(crate) struct Observation {
     pub name: String,
     pub elapsed: Duration,
     pub accounts: Accounts,
@@ -32,7 +32,7 @@ pub(crate) struct Seen {
 }
 
 /// The profile.
-pub(crate) fn figures(seen: &Seen) -> Profile {
+pub(crate) fn figures(seen: &Observation) -> Profile {
     let mut profile = match &seen.events {
         Ok(summary) => from_events(seen, summary),
         Err(why) => from_accounts(seen, why),
@@ -47,7 +47,7 @@ pub(crate) fn figures(seen: &Seen) -> Profile {
 }
 
 /// A profile with what needs no events.
-fn started(seen: &Seen, why: &str) -> Profile {
+fn started(seen: &Observation, why: &str) -> Profile {
     let seconds = seen.elapsed.as_secs_f64();
     let percent = |ticks: u64| ticks as f64 / procfs::ticks_per_second() as f64 / seconds * 100.0;
     let processors =
@@ -92,7 +92,7 @@ fn started(seen: &Seen, why: &str) -> Profile {
     }
 }
 
-fn from_events(seen: &Seen, summary: &Summary) -> Profile {
+fn from_events(seen: &Observation, summary: &Summary) -> Profile {
     let mut profile = started(seen, "no operation was seen");
     let seconds = seen.elapsed.as_secs_f64();
     let own = &summary.own;
@@ -168,7 +168,7 @@ fn own_times(profile: &mut Profile, summary: &Summary, seconds: f64) {
 }
 
 /// Bytes that went into the page cache to be written later.
-fn cached_writes(seen: &Seen, own: &Counted) -> f64 {
+fn cached_writes(seen: &Observation, own: &Counted) -> f64 {
     let cached = seen.accounts.written_bytes.saturating_sub(own.written_bytes) as f64;
     let all = (seen.accounts.read_bytes + seen.accounts.written_bytes) as f64;
     if cached > WORTH_SAYING * all { cached } else { 0.0 }
@@ -202,7 +202,7 @@ fn written_back(cached: f64, kernel: &Counted) -> Option<WrittenBack> {
 }
 
 /// Without events: bytes from the processes, the rest from whole disks in proportion to bytes.
-fn from_accounts(seen: &Seen, why: &str) -> Profile {
+fn from_accounts(seen: &Observation, why: &str) -> Profile {
     let mut profile = started(seen, why);
     let seconds = seen.elapsed.as_secs_f64();
     let disk = seen.disks.values().fold(DiskCounters::default(), |sum, disk| sum.plus(*disk));

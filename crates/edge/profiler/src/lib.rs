@@ -22,7 +22,7 @@ mod tree;
 mod watch;
 
 pub use application::{Application, ApplicationError};
-pub use event::{Event, EventKind, parse_line};
+pub use event::{EventKind, TraceEvent, parse_line};
 pub use tracefs::{NoTracing, Tracing};
 pub use tree::kernel_threads_s;
 pub use watch::{Limits, ProfilerError, profile};

@@ -15,7 +15,7 @@ use crate::analysis::{Analysis, Machine, Summary, Whose};
 use crate::application::{Application, ApplicationError, bad_end};
 use crate::block_stat::{self, Devices, DiskCounters};
 use crate::event::parse_line;
-use crate::figures::{Seen, figures};
+use crate::figures::{Observation, figures};
 use crate::tracefs::Tracing;
 use crate::tree::{Accounts, Tree, kernel_thread_ticks};
 
@@ -292,13 +292,13 @@ fn drain(tracing: &mut Result<Tracing, String>, analysis: &mut Analysis, tree: &
     })
 }
 
-fn seen(name: String, watched: &Watched, tree: &Tree, events: Result<Summary, String>) -> Seen {
+fn seen(name: String, watched: &Watched, tree: &Tree, events: Result<Summary, String>) -> Observation {
     let Watched { first, last, .. } = watched;
     let moved = last.disks.iter().filter_map(|(name, counters)| {
         let moved = counters.since(*first.disks.get(name)?);
         (moved.reads + moved.writes > 0).then(|| (name.clone(), moved))
     });
-    Seen {
+    Observation {
         name,
         elapsed: last.at.saturating_duration_since(first.at),
         accounts: last.accounts.since(first.accounts),

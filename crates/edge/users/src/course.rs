@@ -8,7 +8,7 @@ use virtbench_units::Window;
 
 /// The course of a load, which its threads share with the one that waits for them. `F` is a fault that ends it.
 #[derive(Debug)]
-pub struct Course<F> {
+pub struct LoadCourse<F> {
     ramp_up_ns: u64,
     time_ns: u64,
     /// When users begin, in nanoseconds; zero until all are connected.
@@ -20,7 +20,7 @@ pub struct Course<F> {
     fatal: Mutex<Option<F>>,
 }
 
-impl<F: Clone> Course<F> {
+impl<F: Clone> LoadCourse<F> {
     /// A load that has not begun, measured for `time_ns` after `ramp_up_ns`.
     #[must_use]
     pub fn new(ramp_up_ns: u64, time_ns: u64) -> Self {
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn a_course_has_its_window_until_a_fault_ends_it() {
-        let course = Course::new(1_000, 1_000_000_000_000);
+        let course = LoadCourse::new(1_000, 1_000_000_000_000);
         assert_eq!((course.begin_ns(), course.has_ended()), (None, false));
         let now = monotonic_ns();
         course.begin(now);
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn what_is_ended_before_it_begins_stays_ended() {
-        let course: Course<()> = Course::new(0, u64::MAX);
+        let course: LoadCourse<()> = LoadCourse::new(0, u64::MAX);
         course.cancel();
         course.begin(monotonic_ns());
         assert_eq!((course.has_ended(), course.measured_ns(), course.is_cancelled()), (true, 0, true));

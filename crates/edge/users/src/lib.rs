@@ -4,7 +4,7 @@
 //! ([`Web`]), keys and values ([`KeyValue`]), mail ([`Mail`]). Users are tasks of a few threads. A closed loop asks again once the
 //! answer is there, after a time to think; an open loop keeps to intended starts, from which response times count.
 //!
-//! What a driver of another kind needs as well stands for itself: the [`Course`] of a load, its threads ([`run_threads`]),
+//! What a driver of another kind needs as well stands for itself: the [`LoadCourse`] of a load, its threads ([`run_threads`]),
 //! [`IntendedStarts`], [`Alarm`], the seconds of its series ([`series`]).
 
 mod address;
@@ -35,7 +35,7 @@ mod web;
 
 pub use address::Address;
 pub use alarm::Alarm;
-pub use course::Course;
+pub use course::LoadCourse;
 pub use driver_use::{DriverUse, ThreadUse};
 pub use ended::Ended;
 pub use error::UsersError;
@@ -47,7 +47,7 @@ pub use local_service::{LocalKind, LocalService};
 pub use mail::{Mail, MailMix};
 pub use outcome::is_saturated;
 pub use run::{Aim, run};
-pub use seconds::{Event, Seconds, percentile, series};
+pub use seconds::{LoadEvent, Seconds, percentile, series};
 pub use service::{Service, ServiceUser};
 pub use thread_use::{observe, runtime, until_begin, within_grace};
 pub use threads::{Start, ThreadsError, run_threads};

@@ -11,7 +11,7 @@ use crate::driver::drive;
 use crate::error::UsersError;
 use crate::fault::{Fault, FaultKind};
 use crate::outcome::{Facts, outcome};
-use crate::seconds::{Event, series};
+use crate::seconds::{LoadEvent, series};
 use crate::service::Service;
 use crate::shared::Shared;
 use crate::tally::second;
@@ -42,7 +42,7 @@ pub fn run<S: Service>(
     aim: &Aim,
     plan: &UsersPlan,
     stop: &AtomicBool,
-    each: &mut dyn FnMut(Event<'_, UsersSecond>),
+    each: &mut dyn FnMut(LoadEvent<'_, UsersSecond>),
 ) -> Result<UsersOutcome, UsersError> {
     check_plan(plan)?;
     let (login, limit) = (service.login(), Duration::from_nanos(plan.timeout_ns));

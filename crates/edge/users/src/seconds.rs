@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use virtbench_engine::monotonic_ns;
 
-use crate::course::Course;
+use crate::course::LoadCourse;
 
 /// How often the series is looked at.
 const LOOK_NS: u64 = 50_000_000;
@@ -39,7 +39,7 @@ impl<S: Default> Seconds<S> {
 
 /// What a caller is told while a load runs. `T` is a second of its series.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Event<'a, T> {
+pub enum LoadEvent<'a, T> {
     /// Users work; told several times a second.
     Running,
     /// A second of measuring is over.
@@ -50,22 +50,22 @@ pub enum Event<'a, T> {
 /// had not: `have_ended` says whether they have. `take` takes what each thread has counted in
 /// the seconds before a number; `second` makes one of the series out of its number, its length in nanoseconds, and what threads have.
 pub fn series<F: Clone, S, T>(
-    course: &Course<F>,
+    course: &LoadCourse<F>,
     stop: &AtomicBool,
     have_ended: &dyn Fn() -> bool,
     take: impl Fn(u64) -> Vec<BTreeMap<u64, S>>,
     second: impl Fn(u64, u64, Vec<S>) -> T,
-    each: &mut dyn FnMut(Event<'_, T>),
+    each: &mut dyn FnMut(LoadEvent<'_, T>),
 ) -> Vec<T> {
     let mut series = Vec::new();
     follow(course, stop, have_ended, &mut |turn| match turn {
-        Turn::Running => each(Event::Running),
+        Turn::Running => each(LoadEvent::Running),
         Turn::Over { before, length_ns } if before > series.len() as u64 => {
             let mut parts = take(before);
             for number in series.len() as u64..before {
                 let of_threads = parts.iter_mut().filter_map(|seconds| seconds.remove(&number)).collect();
                 let second = second(number, length_ns, of_threads);
-                each(Event::Second(&second));
+                each(LoadEvent::Second(&second));
                 series.push(second);
             }
         }
@@ -90,7 +90,7 @@ enum Turn {
 
 /// Tells of the seconds of measuring until it has ended, also because of `stop`.
 fn follow<F: Clone>(
-    course: &Course<F>,
+    course: &LoadCourse<F>,
     stop: &AtomicBool,
     have_ended: &dyn Fn() -> bool,
     each: &mut dyn FnMut(Turn),
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn seconds_are_told_once_and_the_last_may_be_shorter() {
-        let course: Course<()> = Course::new(0, 1_100_000_000);
+        let course: LoadCourse<()> = LoadCourse::new(0, 1_100_000_000);
         course.begin(monotonic_ns());
         let mut told: Vec<(u64, u64)> = Vec::new();
         follow(&course, &AtomicBool::new(false), &|| true, &mut |turn| {

@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use virtbench_record::UsersPlan;
 
-use crate::course::Course;
+use crate::course::LoadCourse;
 use crate::fault::Fault;
 use crate::tally::Tally;
 
@@ -13,7 +13,7 @@ pub(crate) struct Shared<'a> {
     /// What was asked for.
     pub(crate) plan: &'a UsersPlan,
     /// When it begins and ends.
-    pub(crate) course: Course<Fault>,
+    pub(crate) course: LoadCourse<Fault>,
     tallies: Vec<Mutex<Tally>>,
 }
 
@@ -21,7 +21,7 @@ impl<'a> Shared<'a> {
     /// A load of so many kinds of operation that has not begun.
     pub(crate) fn new(plan: &'a UsersPlan, kinds: usize) -> Self {
         let tallies = (0..plan.threads).map(|_| Mutex::new(Tally::new(kinds)));
-        Self { plan, course: Course::new(plan.ramp_up_ns, plan.time_ns), tallies: tallies.collect() }
+        Self { plan, course: LoadCourse::new(plan.ramp_up_ns, plan.time_ns), tallies: tallies.collect() }
     }
 
     /// What thread number `thread` counts.

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use virtbench_counters::{thread_cpu_ns, thread_waiting_ns, throttled_ns};
 use virtbench_engine::monotonic_ns;
 
-use crate::course::Course;
+use crate::course::LoadCourse;
 use crate::driver_use::ThreadUse;
 use crate::ended::Ended;
 
@@ -25,7 +25,7 @@ pub fn runtime() -> io::Result<Runtime> {
 }
 
 /// Waits until users begin; false where nothing is to begin.
-pub async fn until_begin<F: Clone>(course: &Course<F>) -> bool {
+pub async fn until_begin<F: Clone>(course: &LoadCourse<F>) -> bool {
     while course.begin_ns().is_none_or(|begin| monotonic_ns() < begin) {
         if course.is_cancelled() || course.has_ended() {
             return false;
@@ -75,7 +75,7 @@ impl Account {
 }
 
 /// Looks at the clock: measures what the thread itself uses and says when measuring has ended.
-pub async fn observe<F: Clone>(course: &Course<F>, end: &watch::Sender<bool>) -> ThreadUse {
+pub async fn observe<F: Clone>(course: &LoadCourse<F>, end: &watch::Sender<bool>) -> ThreadUse {
     let mut at_start = None;
     while !course.has_ended() {
         tokio::time::sleep(LOOK).await;

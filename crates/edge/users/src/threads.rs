@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use thiserror::Error;
 use virtbench_engine::monotonic_ns;
 
-use crate::course::Course;
+use crate::course::LoadCourse;
 
 /// How often it is looked whether a stop was asked for.
 const LOOK: Duration = Duration::from_millis(50);
@@ -62,7 +62,7 @@ impl Start {
 /// # Errors
 /// The first failure; all threads have ended by then.
 pub fn run_threads<F, E, U, S>(
-    course: &Course<F>,
+    course: &LoadCourse<F>,
     start: Start,
     stop: &AtomicBool,
     work: impl Fn(u32, &Sender<Result<(), E>>) -> io::Result<U> + Sync,
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn threads_begin_together_when_all_are_ready() {
-        let course: Course<()> = Course::new(0, 1_000_000);
+        let course: LoadCourse<()> = LoadCourse::new(0, 1_000_000);
         let at_ns = monotonic_ns() + 20_000_000;
         let work = |number: u32, tell: &Sender<Result<(), ()>>| {
             let _ = tell.send(Ok(()));
@@ -146,14 +146,14 @@ mod tests {
 
     #[test]
     fn nobody_begins_where_one_fails_or_takes_too_long() {
-        let course: Course<()> = Course::new(0, 1_000_000);
+        let course: LoadCourse<()> = LoadCourse::new(0, 1_000_000);
         let one_fails = |number: u32, tell: &Sender<Result<(), u32>>| {
             let _ = tell.send(if number == 1 { Err(7) } else { Ok(()) });
             Ok(())
         };
         let done = run_threads(&course, START, &AtomicBool::new(false), one_fails, |_| ());
         assert!(matches!(done, Err(ThreadsError::Connect(7))) && course.is_cancelled());
-        let course: Course<()> = Course::new(0, 1_000_000);
+        let course: LoadCourse<()> = LoadCourse::new(0, 1_000_000);
         let hangs = |_: u32, _: &Sender<Result<(), u32>>| {
             while !course.is_cancelled() {
                 thread::sleep(Duration::from_millis(1));
@@ -162,7 +162,7 @@ mod tests {
         };
         let done = run_threads(&course, START, &AtomicBool::new(false), hangs, |_| ());
         assert!(matches!(done, Err(ThreadsError::TooLong(_))));
-        let course: Course<()> = Course::new(0, 1_000_000);
+        let course: LoadCourse<()> = LoadCourse::new(0, 1_000_000);
         let hangs = |_: u32, _: &Sender<Result<(), u32>>| {
             while !course.is_cancelled() {
                 thread::sleep(Duration::from_millis(1));

@@ -11,7 +11,9 @@ use std::time::{Duration, Instant};
 
 use virtbench_record::{UsersOperation, UsersOutcome, UsersPlan, UsersSecond, UsersService};
 use virtbench_units::decode_histogram;
-use virtbench_users::{Address, Aim, Event, KeyValue, LocalKind, LocalService, Page, UsersError, Web, run};
+use virtbench_users::{
+    Address, Aim, KeyValue, LoadEvent, LocalKind, LocalService, Page, UsersError, Web, run,
+};
 use virtbench_workload::{Arrivals, Rate};
 
 static NEVER: AtomicBool = AtomicBool::new(false);
@@ -188,7 +190,7 @@ fn a_pause_of_the_server_is_in_the_response_times_of_an_open_loop() {
     let paused = |plan: &UsersPlan| {
         let mut seconds = 0;
         run(&store, &Aim::default(), plan, &NEVER, &mut |event| {
-            if matches!(event, Event::Second(_)) {
+            if matches!(event, LoadEvent::Second(_)) {
                 seconds += 1;
                 if seconds == 1 {
                     server.pause(Duration::from_secs(1));
@@ -224,7 +226,7 @@ fn operations_that_take_too_long_fail_and_the_user_goes_on() {
         ..plan(UsersService::KeyValue)
     };
     let outcome = run(&store, &Aim::default(), &impatient, &NEVER, &mut |event| {
-        if matches!(event, Event::Second(_)) {
+        if matches!(event, LoadEvent::Second(_)) {
             seconds += 1;
             if seconds == 1 {
                 server.pause(Duration::from_secs(1));
@@ -256,7 +258,7 @@ fn a_server_that_never_answers_again_is_in_every_figure() {
         let (mut is_paused, before) = (false, server.answered.load(Ordering::Relaxed));
         let outcome = run(&store, &Aim::default(), plan, &NEVER, &mut |event| {
             let answered = server.answered.load(Ordering::Relaxed) - before;
-            if matches!(event, Event::Running) && answered > 100 && !is_paused {
+            if matches!(event, LoadEvent::Running) && answered > 100 && !is_paused {
                 is_paused = true;
                 server.pause(Duration::from_secs(60));
             }
@@ -292,8 +294,8 @@ fn a_server_that_is_killed_leaves_what_was_measured() {
         let pages = web(&server, &["/"]);
         let long = UsersPlan { ramp_up_ns: 0, time_ns: 60_000 * MS, ..plan(UsersService::Web) };
         let begun = Instant::now();
-        let mut each = |event: Event<'_, UsersSecond>| {
-            if matches!(event, Event::Second(second) if second.start_ns == 0) {
+        let mut each = |event: LoadEvent<'_, UsersSecond>| {
+            if matches!(event, LoadEvent::Second(second) if second.start_ns == 0) {
                 server.crash().unwrap();
             }
         };
@@ -336,7 +338,7 @@ fn a_stop_keeps_what_was_measured_and_one_before_measuring_leaves_nothing() {
     let long = UsersPlan { ramp_up_ns: 0, time_ns: 60_000 * MS, ..plan(UsersService::KeyValue) };
     let begun = Instant::now();
     let outcome = run(&store, &Aim::default(), &long, &stop, &mut |event| {
-        if matches!(event, Event::Second(_)) {
+        if matches!(event, LoadEvent::Second(_)) {
             stop.store(true, Ordering::Relaxed);
         }
     });

@@ -37,7 +37,7 @@ pub enum Until {
 
 /// Where the time of an operation went. All together are the time that it took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Course {
+pub struct OperationTimes {
     /// In this program.
     pub client: Duration,
     /// Until the server had accepted it.
@@ -103,11 +103,14 @@ impl Vsphere {
     ///
     /// # Errors
     /// The server does not say.
-    pub fn timed_inventory(&self, until: Instant) -> Result<(Inventory, Course), VsphereError> {
+    pub fn timed_inventory(&self, until: Instant) -> Result<(Inventory, OperationTimes), VsphereError> {
         self.timed_inventory_at(Limit::at(until))
     }
 
-    pub(crate) fn timed_inventory_at(&self, limit: Limit) -> Result<(Inventory, Course), VsphereError> {
+    pub(crate) fn timed_inventory_at(
+        &self,
+        limit: Limit,
+    ) -> Result<(Inventory, OperationTimes), VsphereError> {
         let begun = Instant::now();
         let mut inventory = Inventory::default();
         let take = |machine: Reference, object: Node<'_, '_>| {
@@ -120,13 +123,13 @@ impl Vsphere {
         self.forget(&view, limit);
         let read = read?;
         let client = begun.elapsed().saturating_sub(read.waited);
-        let course = Course {
+        let course = OperationTimes {
             client,
             accepted: read.waited,
             retries: read.retries,
             was_accepted: true,
             was_over: true,
-            ..Course::default()
+            ..OperationTimes::default()
         };
         Ok((inventory, course))
     }
@@ -235,9 +238,9 @@ impl Vsphere {
         operation: &Operation<'_>,
         last: Until,
         until: Instant,
-    ) -> (Course, Result<Option<Reference>, VsphereError>) {
+    ) -> (OperationTimes, Result<Option<Reference>, VsphereError>) {
         let (begun, limit) = (Instant::now(), Limit::at(until));
-        let mut course = Course::default();
+        let mut course = OperationTimes::default();
         let result = self.steps(operation, last, limit, &mut course);
         let elsewhere = course.accepted + course.queued + course.running + course.done + course.seen;
         course.client = begun.elapsed().saturating_sub(elsewhere);
@@ -249,7 +252,7 @@ impl Vsphere {
         operation: &Operation<'_>,
         last: Until,
         limit: Limit,
-        course: &mut Course,
+        course: &mut OperationTimes,
     ) -> Result<Option<Reference>, VsphereError> {
         let task = match self.start(operation, limit, course) {
             Err(error @ VsphereError::Unreachable { was_sent: true, .. }) => {
@@ -290,7 +293,7 @@ impl Vsphere {
         &self,
         operation: &Operation<'_>,
         limit: Limit,
-        course: &mut Course,
+        course: &mut OperationTimes,
     ) -> Result<Reference, VsphereError> {
         if let Operation::Migrate { machine, host } = operation {
             let relocate = Operation::Relocate { machine, host };
@@ -312,7 +315,7 @@ impl Vsphere {
         &self,
         operation: &Operation<'_>,
         limit: Limit,
-        course: &mut Course,
+        course: &mut OperationTimes,
     ) -> Result<Reference, VsphereError> {
         let request = operation.request();
         let begun = Instant::now();
@@ -334,7 +337,7 @@ impl Vsphere {
         machine: &Reference,
         effect: &Effect,
         limit: Limit,
-        course: &mut Course,
+        course: &mut OperationTimes,
     ) -> Result<(), VsphereError> {
         let begun = Instant::now();
         let look = |limit| {

@@ -10,7 +10,7 @@ use crate::address::PlaceNames;
 use crate::error::VsphereError;
 use crate::fault::Fault;
 use crate::limit::Limit;
-use crate::properties::{self, Of, Wanted};
+use crate::properties::{self, Of, PropertySet};
 use crate::reference::Reference;
 use crate::reply;
 use crate::request::Request;
@@ -33,16 +33,17 @@ pub struct Cluster {
     pub hosts: Vec<Reference>,
 }
 
-const HOST: Wanted = Wanted {
+const HOST: PropertySet = PropertySet {
     kind: "HostSystem",
     paths: &["name", "parent", "runtime.connectionState", "runtime.inMaintenanceMode"],
 };
-const COMPUTE: Wanted =
-    Wanted { kind: "ComputeResource", paths: &["name", "resourcePool", "datastore", "parent"] };
-const DATASTORE: Wanted = Wanted { kind: "Datastore", paths: &["summary.name", "summary.accessible"] };
-const FOLDER: Wanted = Wanted { kind: "Folder", paths: &["parent"] };
-const DATACENTER: Wanted = Wanted { kind: "Datacenter", paths: &["name", "vmFolder"] };
-const POOL: Wanted = Wanted { kind: "ResourcePool", paths: &["name", "owner"] };
+const COMPUTE: PropertySet =
+    PropertySet { kind: "ComputeResource", paths: &["name", "resourcePool", "datastore", "parent"] };
+const DATASTORE: PropertySet =
+    PropertySet { kind: "Datastore", paths: &["summary.name", "summary.accessible"] };
+const FOLDER: PropertySet = PropertySet { kind: "Folder", paths: &["parent"] };
+const DATACENTER: PropertySet = PropertySet { kind: "Datacenter", paths: &["name", "vmFolder"] };
+const POOL: PropertySet = PropertySet { kind: "ResourcePool", paths: &["name", "owner"] };
 /// Folders within folders.
 const DEEPEST: usize = 64;
 

@@ -4,18 +4,19 @@ use roxmltree::Node;
 
 use crate::effect;
 use crate::operation::{Disk, Slot};
-use crate::properties::{self, Wanted};
+use crate::properties::{self, PropertySet};
 use crate::reply;
 
 /// What is read of a VM.
-pub(crate) const DEVICES: Wanted = Wanted { kind: "VirtualMachine", paths: &["config.hardware.device"] };
+pub(crate) const DEVICES: PropertySet =
+    PropertySet { kind: "VirtualMachine", paths: &["config.hardware.device"] };
 /// Places of a SCSI controller; its own is the eighth.
 const UNITS: i32 = 16;
 const OWN_UNIT: i32 = 7;
 
 /// What is read of a VM to know what it has.
-pub(crate) const HARDWARE: Wanted =
-    Wanted { kind: "VirtualMachine", paths: &["config.hardware.memoryMB", "config.hardware.device"] };
+pub(crate) const HARDWARE: PropertySet =
+    PropertySet { kind: "VirtualMachine", paths: &["config.hardware.memoryMB", "config.hardware.device"] };
 
 /// What a VM has.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -3,7 +3,7 @@
 use roxmltree::Node;
 
 use crate::inventory::Power;
-use crate::properties::{self, Wanted};
+use crate::properties::{self, PropertySet};
 use crate::reference::Reference;
 use crate::reply;
 
@@ -46,7 +46,7 @@ impl Effect {
     }
 
     /// What is read to see it.
-    pub fn wanted(&self) -> Wanted {
+    pub fn wanted(&self) -> PropertySet {
         let paths: &[&str] = match self {
             Self::Power(_) => &["runtime.powerState"],
             Self::Exists | Self::Gone => &["name"],
@@ -55,7 +55,7 @@ impl Effect {
             Self::Note(_) => &["config.annotation"],
             Self::Disk(..) => &["config.hardware.device"],
         };
-        Wanted { kind: "VirtualMachine", paths }
+        PropertySet { kind: "VirtualMachine", paths }
     }
 
     /// Whether the VM's properties show it; nothing is what a VM shows that is not there.

@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 
 use roxmltree::Node;
 
-use crate::client::{Course, Vsphere};
+use crate::client::{OperationTimes, Vsphere};
 use crate::error::VsphereError;
 use crate::fault::FaultKind;
 use crate::inventory::Machine;
 use crate::limit::Limit;
 use crate::operation::Operation;
 use crate::outage::through_outages;
-use crate::properties::{self, Wanted};
+use crate::properties::{self, PropertySet};
 use crate::reference::Reference;
 use crate::reply;
 
@@ -22,7 +22,7 @@ const SETTLE: Duration = Duration::from_secs(3);
 /// How soon it is looked at again.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
 /// Tasks of a VM that are open, or were over a short while ago.
-const RECENT: Wanted = Wanted { kind: "VirtualMachine", paths: &["recentTask"] };
+const RECENT: PropertySet = PropertySet { kind: "VirtualMachine", paths: &["recentTask"] };
 
 impl Vsphere {
     pub(crate) fn unfinished(&self) -> MutexGuard<'_, Vec<Reference>> {
@@ -48,7 +48,7 @@ impl Vsphere {
         operation: &Operation<'_>,
         error: VsphereError,
         limit: Limit,
-        course: &mut Course,
+        course: &mut OperationTimes,
     ) -> Result<Option<Reference>, VsphereError> {
         let begun = Instant::now();
         let mut until = None;

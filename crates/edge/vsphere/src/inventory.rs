@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use roxmltree::Node;
 
-use crate::properties::Wanted;
+use crate::properties::PropertySet;
 use crate::reference::Reference;
 use crate::reply;
 
@@ -12,7 +12,7 @@ use crate::reply;
 pub const LABEL_KEY: &str = "virtbench.run";
 
 /// What is read of a VM.
-pub(crate) const MACHINE: Wanted = Wanted {
+pub(crate) const MACHINE: PropertySet = PropertySet {
     kind: "VirtualMachine",
     paths: &[
         "name",

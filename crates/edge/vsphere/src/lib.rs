@@ -48,7 +48,7 @@ mod updates;
 mod wire;
 
 pub use address::{Address, PlaceNames, Trust};
-pub use client::{Course, Followed, Until, Vsphere};
+pub use client::{Followed, OperationTimes, Until, Vsphere};
 pub use cluster::Cluster;
 pub use devices::Hardware;
 pub use error::VsphereError;

@@ -14,7 +14,7 @@ const PAGE: usize = 500;
 
 /// Which properties of which kind of object.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wanted {
+pub(crate) struct PropertySet {
     /// The kind of object.
     pub kind: &'static str,
     /// Paths of properties.
@@ -31,7 +31,7 @@ pub(crate) enum Of<'a> {
 }
 
 /// Writes a `PropertyFilterSpec` as this argument.
-pub(crate) fn specify(xml: &mut Arguments, name: &str, wanted: &[Wanted], of: Of<'_>) {
+pub(crate) fn specify(xml: &mut Arguments, name: &str, wanted: &[PropertySet], of: Of<'_>) {
     xml.group(name, |xml| {
         for wanted in wanted {
             xml.group("propSet", |xml| {
@@ -95,7 +95,7 @@ fn page<T>(
 /// Reads properties; `each` gets a page after the other.
 pub(crate) fn retrieve<T>(
     session: &Session,
-    wanted: &[Wanted],
+    wanted: &[PropertySet],
     of: Of<'_>,
     limit: Limit,
     take: impl Fn(Reference, Node<'_, '_>) -> Result<T, String>,
@@ -121,7 +121,7 @@ pub(crate) fn retrieve<T>(
 pub(crate) fn of_one<T>(
     session: &Session,
     object: &Reference,
-    wanted: Wanted,
+    wanted: PropertySet,
     limit: Limit,
     take: impl Fn(Node<'_, '_>) -> Result<T, String>,
 ) -> Result<Answered<Option<T>>, VsphereError> {

@@ -5,16 +5,16 @@ use std::time::{Duration, SystemTime};
 use roxmltree::Node;
 
 use crate::fault::Fault;
-use crate::properties::{self, Wanted};
+use crate::properties::{self, PropertySet};
 use crate::reference::Reference;
 use crate::reply;
 use crate::time;
 
 /// What is read of a task.
-pub(crate) const TASK: Wanted = Wanted { kind: "Task", paths: &["info"] };
+pub(crate) const TASK: PropertySet = PropertySet { kind: "Task", paths: &["info"] };
 
 /// What is followed of a task. The rest is read once it is over: a server makes a copy of all that is followed, again and again.
-pub(crate) const STATE: Wanted = Wanted { kind: "Task", paths: &["info.state"] };
+pub(crate) const STATE: PropertySet = PropertySet { kind: "Task", paths: &["info.state"] };
 
 /// How far a task is.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

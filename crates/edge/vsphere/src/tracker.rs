@@ -14,7 +14,7 @@ use crate::error::VsphereError;
 use crate::fault::Fault;
 use crate::limit::Limit;
 use crate::outage::through_outages;
-use crate::properties::{self, Wanted};
+use crate::properties::{self, PropertySet};
 use crate::reference::Reference;
 use crate::reply;
 use crate::request::Request;
@@ -30,8 +30,10 @@ const STANDS: Duration = Duration::from_secs(10);
 /// Pauses after failures, from the first to the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
 /// Changes of a VM after which it is looked at again.
-const MACHINE: Wanted =
-    Wanted { kind: "VirtualMachine", paths: &["runtime.powerState", "runtime.host", "config.changeVersion"] };
+const MACHINE: PropertySet = PropertySet {
+    kind: "VirtualMachine",
+    paths: &["runtime.powerState", "runtime.host", "config.changeVersion"],
+};
 
 /// What is known of something that is waited for.
 #[derive(Debug, Default)]
@@ -44,14 +46,14 @@ struct Known {
 }
 
 #[derive(Debug, Default)]
-struct Watch {
+struct TaskWatch {
     known: Mutex<Known>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct Table {
-    watches: HashMap<Reference, Arc<Watch>>,
+    watches: HashMap<Reference, Arc<TaskWatch>>,
     added: Vec<Reference>,
     removed: Vec<Reference>,
     /// The list on the server.
@@ -175,7 +177,7 @@ impl Tracker {
 
     fn follow(&self, object: &Reference) -> Result<Following<'_>, VsphereError> {
         self.begin()?;
-        let watch = Arc::new(Watch::default());
+        let watch = Arc::new(TaskWatch::default());
         let ready = {
             let mut table = lock(&self.shared.table);
             table.watches.insert(object.clone(), watch.clone());
@@ -215,7 +217,7 @@ impl Tracker {
 struct Following<'a> {
     shared: &'a Shared,
     object: Reference,
-    watch: Arc<Watch>,
+    watch: Arc<TaskWatch>,
 }
 
 impl Following<'_> {

@@ -6,7 +6,7 @@ use roxmltree::Node;
 
 use crate::error::VsphereError;
 use crate::limit::Limit;
-use crate::properties::{self, Of, Wanted};
+use crate::properties::{self, Of, PropertySet};
 use crate::reference::Reference;
 use crate::reply;
 use crate::request::Request;
@@ -43,7 +43,7 @@ impl Collector {
     /// Follows these properties of a view's objects.
     pub fn create(
         session: &Session,
-        wanted: &[Wanted],
+        wanted: &[PropertySet],
         view: &Reference,
         limit: Limit,
     ) -> Result<Self, VsphereError> {

@@ -6,8 +6,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use virtbench_vsphere::{
-    Address, Cluster, Course, FaultKind, LocalVcenter, Operation, Own, PlaceNames, Power, Reference, Shape,
-    Until, Vsphere, VsphereError,
+    Address, Cluster, FaultKind, LocalVcenter, Operation, OperationTimes, Own, PlaceNames, Power, Reference,
+    Shape, Until, Vsphere, VsphereError,
 };
 
 const LABEL: &str = "virtbench-test";
@@ -39,7 +39,7 @@ impl Run {
         Self { vsphere, cluster }
     }
 
-    fn done(&self, operation: &Operation<'_>) -> (Course, Option<Reference>) {
+    fn done(&self, operation: &Operation<'_>) -> (OperationTimes, Option<Reference>) {
         let begun = Instant::now();
         let (course, made) = self.vsphere.perform(operation, Until::Seen, soon());
         let took = begun.elapsed();
@@ -52,7 +52,7 @@ impl Run {
         (course, made.unwrap_or_else(|error| panic!("{operation:?}: {error}")))
     }
 
-    fn fails(&self, operation: &Operation<'_>) -> (Course, VsphereError) {
+    fn fails(&self, operation: &Operation<'_>) -> (OperationTimes, VsphereError) {
         let (course, made) = self.vsphere.perform(operation, Until::Seen, soon());
         (course, made.expect_err("it should fail"))
     }

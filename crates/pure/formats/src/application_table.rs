@@ -48,7 +48,7 @@ pub(crate) fn read(
     columns: &Columns,
     text: &str,
 ) -> Result<ApplicationTable, TableError> {
-    let (mut rows, mut seen, mut record) = (Vec::new(), Seen::default(), StringRecord::new());
+    let (mut rows, mut seen, mut record) = (Vec::new(), RowsRead::default(), StringRecord::new());
     while let Some(line) = lines.next(&mut record)? {
         let row = columns.row(&record).map_err(|why| TableError::Line { line, why })?;
         seen.add(&row, line)?;
@@ -62,12 +62,12 @@ pub(crate) fn read(
 
 /// What has been read so far, held against the limits.
 #[derive(Default)]
-struct Seen {
+struct RowsRead {
     configurations: BTreeSet<String>,
     rows: BTreeMap<(String, u32), u64>,
 }
 
-impl Seen {
+impl RowsRead {
     fn add(&mut self, row: &ApplicationRow, line: u64) -> Result<(), TableError> {
         self.configurations.insert(row.configuration.clone());
         if let Some(earlier) = self.rows.insert((row.configuration.clone(), row.repetition), line) {

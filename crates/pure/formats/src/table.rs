@@ -90,7 +90,7 @@ pub fn read_table(bytes: &[u8]) -> Result<ResultTable, TableError> {
         ReaderBuilder::new().comment(Some(b'#')).trim(Trim::All).flexible(true).from_reader(text.as_bytes());
     let columns = Columns::find(reader.headers().map_err(|error| damaged(&error))?)?;
     let mut table = ResultTable { facts, ..ResultTable::default() };
-    let mut seen = Seen::default();
+    let mut seen = RowsRead::default();
     let mut record = StringRecord::new();
     while reader.read_record(&mut record).map_err(|error| damaged(&error))? {
         let line = record.position().map_or(0, csv::Position::line);
@@ -126,13 +126,13 @@ pub(crate) fn damaged(error: &csv::Error) -> TableError {
 
 /// What has been read so far, held against the limits.
 #[derive(Default)]
-struct Seen {
+struct RowsRead {
     configurations: BTreeSet<String>,
     points: BTreeSet<PointKey>,
     rows: BTreeMap<(String, PointKey, u32), u64>,
 }
 
-impl Seen {
+impl RowsRead {
     fn add(&mut self, row: &ResultRow, line: u64) -> Result<(), TableError> {
         self.configurations.insert(row.configuration.clone());
         self.points.insert(row.point);

@@ -1,7 +1,7 @@
 //! A connection to a server, from its first byte on.
 
 use crate::error::RfbError;
-use crate::event::Event;
+use crate::event::ServerEvent;
 use crate::frame::Frame;
 use crate::handshake::{Greeting, Handshake};
 use crate::input::Key;
@@ -46,7 +46,7 @@ impl Client {
     ///
     /// # Errors
     /// The server refuses, breaks the protocol or goes beyond the limits. The connection is of no use then.
-    pub fn take(&mut self, bytes: &[u8]) -> Result<Vec<Event>, RfbError> {
+    pub fn take(&mut self, bytes: &[u8]) -> Result<Vec<ServerEvent>, RfbError> {
         let mut inbox = std::mem::take(&mut self.inbox);
         inbox.extend_from_slice(bytes);
         let (mut at, mut events) = (0, Vec::new());
@@ -66,7 +66,7 @@ impl Client {
         }
     }
 
-    fn step(&mut self, part: &[u8], events: &mut Vec<Event>) -> Result<(), RfbError> {
+    fn step(&mut self, part: &[u8], events: &mut Vec<ServerEvent>) -> Result<(), RfbError> {
         match &mut self.phase {
             Phase::Handshake(handshake) => match handshake.take(part, &mut self.output)? {
                 Some(greeting) => self.begin(greeting, events),
@@ -76,12 +76,12 @@ impl Client {
         }
     }
 
-    fn begin(&mut self, greeting: Greeting, events: &mut Vec<Event>) -> Result<(), RfbError> {
+    fn begin(&mut self, greeting: Greeting, events: &mut Vec<ServerEvent>) -> Result<(), RfbError> {
         self.frame = Frame::new(greeting.width, greeting.height, &self.limits)?;
         self.phase = Phase::Stream(Box::new(Stream::new(self.limits)));
         protocol::set_pixel_format(&mut self.output);
         protocol::set_encodings(&mut self.output);
-        events.push(Event::Ready { name: greeting.name });
+        events.push(ServerEvent::Ready { name: greeting.name });
         Ok(())
     }
 

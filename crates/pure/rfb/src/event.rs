@@ -4,7 +4,7 @@ use crate::frame::Damage;
 
 /// What a server's bytes mean.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Event {
+pub enum ServerEvent {
     /// The server has let us in; the picture is black until the first update.
     Ready {
         /// What the desktop is called.

@@ -27,7 +27,7 @@ mod zrle;
 
 pub use client::Client;
 pub use error::RfbError;
-pub use event::Event;
+pub use event::ServerEvent;
 pub use frame::{Damage, Frame};
 pub use input::{Key, PointerButton};
 pub use keys::{Chord, parse_chord, type_text};

@@ -1,7 +1,7 @@
 //! What a server sends once a client is let in.
 
 use crate::error::RfbError;
-use crate::event::Event;
+use crate::event::ServerEvent;
 use crate::frame::Frame;
 use crate::hextile::Hextile;
 use crate::limits::Limits;
@@ -64,7 +64,7 @@ impl Stream {
         &mut self,
         bytes: &[u8],
         frame: &mut Frame,
-        events: &mut Vec<Event>,
+        events: &mut Vec<ServerEvent>,
     ) -> Result<(), RfbError> {
         let mut wire = Wire(bytes);
         match &mut self.state {
@@ -126,12 +126,12 @@ impl Stream {
         Ok(())
     }
 
-    fn kind(&mut self, kind: u8, events: &mut Vec<Event>) -> Result<(), RfbError> {
+    fn kind(&mut self, kind: u8, events: &mut Vec<ServerEvent>) -> Result<(), RfbError> {
         self.state = match kind {
             UPDATE => State::UpdateHeader,
             COLOURS => State::ColoursHeader,
             BELL => {
-                events.push(Event::Bell);
+                events.push(ServerEvent::Bell);
                 State::Kind
             }
             CUT_TEXT => State::CutTextHeader,
@@ -145,7 +145,7 @@ impl Stream {
         area: Rectangle,
         encoding: i32,
         frame: &mut Frame,
-        events: &mut Vec<Event>,
+        events: &mut Vec<ServerEvent>,
     ) -> Result<(), RfbError> {
         self.rectangles = self.rectangles.saturating_sub(1);
         if encoding == LAST_RECT {
@@ -157,7 +157,7 @@ impl Stream {
             let passed_over = frame.passed_over().to_vec();
             *frame = Frame::new(area.width, area.height, &self.limits)?;
             frame.pass_over(passed_over);
-            events.push(Event::Resized);
+            events.push(ServerEvent::Resized);
             self.next_rectangle(frame, events);
             return Ok(());
         }
@@ -180,9 +180,9 @@ impl Stream {
         Ok(())
     }
 
-    fn next_rectangle(&mut self, frame: &mut Frame, events: &mut Vec<Event>) {
+    fn next_rectangle(&mut self, frame: &mut Frame, events: &mut Vec<ServerEvent>) {
         self.state = if self.rectangles == 0 {
-            events.push(Event::Updated(frame.take_damage()));
+            events.push(ServerEvent::Updated(frame.take_damage()));
             State::Kind
         } else {
             State::Rectangle

@@ -5,7 +5,7 @@
 use crate::common;
 
 use common::{packed, pixel, protocol_error, ready, rectangle, short, stream, update};
-use virtbench_rfb::{Damage, Event, Rectangle, RfbError};
+use virtbench_rfb::{Damage, Rectangle, RfbError, ServerEvent};
 
 const RED: u32 = 0x00ff_0000;
 const BLUE: u32 = 0x0000_00ff;
@@ -17,10 +17,10 @@ fn raw_and_copied_pixels_arrive_and_what_changed_is_counted() {
     let pixels: Vec<u8> = [RED, BLUE, RED, BLUE].iter().flat_map(|colour| pixel(*colour)).collect();
     let events = client.take(&update(&[rectangle([0, 0, 2, 2], 0, &pixels)])).unwrap();
     let bounds = Rectangle { x: 0, y: 0, width: 2, height: 2 };
-    assert_eq!(events, [Event::Updated(Damage { changed: 3, bounds, sent: 4 })], "one is passed over");
+    assert_eq!(events, [ServerEvent::Updated(Damage { changed: 3, bounds, sent: 4 })], "one is passed over");
     assert_eq!((client.frame().pixel(0, 0), client.frame().pixel(1, 1)), (RED, BLUE));
     let again = client.take(&update(&[rectangle([0, 0, 2, 2], 0, &pixels)])).unwrap();
-    assert_eq!(again, [Event::Updated(Damage { sent: 4, ..Damage::default() })]);
+    assert_eq!(again, [ServerEvent::Updated(Damage { sent: 4, ..Damage::default() })]);
     // Overlapping: what is read is what stood there before.
     client.take(&update(&[rectangle([1, 1, 2, 2], 1, &[0, 0, 0, 0])])).unwrap();
     assert_eq!(client.frame().pixel(1, 1), RED);
@@ -108,7 +108,7 @@ fn a_picture_changes_its_size_and_an_update_may_end_early() {
     bytes[2..4].copy_from_slice(&[0xff, 0xff]);
     assert_eq!(client.take(&bytes).unwrap().len(), 1);
     let resized = client.take(&update(&[rectangle([0, 0, 8, 2], -223, &[])])).unwrap();
-    assert_eq!(resized, [Event::Resized, Event::Updated(Damage::default())]);
+    assert_eq!(resized, [ServerEvent::Resized, ServerEvent::Updated(Damage::default())]);
     assert_eq!((client.frame().width(), client.frame().height(), client.frame().pixel(0, 0)), (8, 2, 0));
     let gigantic = client.take(&update(&[rectangle([0, 0, 0xffff, 0xffff], -223, &[])]));
     assert!(matches!(gigantic, Err(RfbError::TooLarge { what: "a picture", .. })), "{gigantic:?}");

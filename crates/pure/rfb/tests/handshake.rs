@@ -5,7 +5,7 @@
 use crate::common;
 
 use common::{client, greeting, init, protocol_error};
-use virtbench_rfb::{Client, Event, Limits, RfbError, answer, parse_chord};
+use virtbench_rfb::{Client, Limits, RfbError, ServerEvent, answer, parse_chord};
 
 fn with_password() -> Client {
     Client::new(Some("secret".into()), Limits::default())
@@ -21,7 +21,7 @@ fn all_three_versions_let_a_client_in() {
     ] {
         let mut client = client();
         let events = client.take(&[version.as_bytes(), &rest, &init(8, 8)].concat()).unwrap();
-        assert_eq!(events, [Event::Ready { name: "desk".into() }], "{version}");
+        assert_eq!(events, [ServerEvent::Ready { name: "desk".into() }], "{version}");
         let output = client.take_output();
         assert!(output.starts_with(said), "{version}: {output:?}");
         assert_eq!(output.len(), said.len() + 20 + 4 + 6 * 4, "pixel format and encodings follow");
@@ -35,7 +35,7 @@ fn bytes_may_come_in_any_pieces() {
     for byte in greeting(8, 8) {
         events.extend(client.take(&[byte]).unwrap());
     }
-    assert_eq!(events, [Event::Ready { name: "desk".into() }]);
+    assert_eq!(events, [ServerEvent::Ready { name: "desk".into() }]);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::time::Instant;
 
 use virtbench_units::format_duration_ns;
-use virtbench_users::Event;
+use virtbench_users::LoadEvent;
 
 use crate::company::Company;
 use crate::exit::{Failure, Kind, Outcome};
@@ -17,7 +17,7 @@ pub fn with_bar<T, O>(
     load_ns: u64,
     what: &str,
     completed: fn(&T) -> u64,
-    apply: impl FnOnce(&mut dyn FnMut(Event<'_, T>)) -> O,
+    apply: impl FnOnce(&mut dyn FnMut(LoadEvent<'_, T>)) -> O,
 ) -> (O, Company) {
     let company = Company::new();
     let bar = progress::timer(Some(load_ns), "connecting");
@@ -25,7 +25,7 @@ pub fn with_bar<T, O>(
     let applied = apply(&mut |event| {
         let begun = *since.get_or_insert_with(Instant::now);
         progress::tick(&bar, begun.elapsed());
-        if let Event::Second(second) = event {
+        if let LoadEvent::Second(second) = event {
             bar.set_message(format!("{} {what}/s", completed(second)));
         }
     });

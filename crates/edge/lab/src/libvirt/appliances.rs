@@ -15,7 +15,7 @@ use super::domain_xml::DomainSpec;
 use super::label::{DISK, Label};
 use super::machine::{Booted, Running};
 use super::network::DomainNetwork;
-use super::prepared::{Prepared, Wanted};
+use super::prepared::{GuestParts, Prepared};
 use super::storage::{Contents, Volumes};
 use crate::adapters::{DEFAULT_ADAPTER, DiskSettings};
 use crate::appliance::{ApplianceParts, appliance_guest_facts};
@@ -71,7 +71,7 @@ impl LibvirtAppliances {
             uploaded.insert(path.clone(), (purpose, one.length));
             contents.push(one);
         }
-        let wanted = Wanted { name, address, kernel, image, accelerator };
+        let wanted = GuestParts { name, address, kernel, image, accelerator };
         let prepared = Prepared::make(&wanted, contents, stop, on_progress)?;
         let volume = |(path, (purpose, length)): (PathBuf, (String, u64))| {
             (path, Uploaded { volume: prepared.volumes.name(&purpose), length })

@@ -10,7 +10,7 @@ use super::disk::DomainDisk;
 use super::domain_xml::DomainSpec;
 use super::label::DISK;
 use super::machine::{Booted, LibvirtMachine, Running};
-use super::prepared::{Prepared, Wanted};
+use super::prepared::{GuestParts, Prepared};
 use super::storage::{Contents, Noise};
 use crate::accelerator::KVM_LIMIT;
 use crate::adapters::{Adapter, DiskSettings};
@@ -66,7 +66,7 @@ impl Libvirt {
         let seed = u64::from(std::process::id());
         let source = Box::new(Noise::new(seed));
         let noise = Contents { purpose: DISK.into(), length: size_bytes, source };
-        let wanted = Wanted {
+        let wanted = GuestParts {
             name,
             address,
             kernel: &guest.kernel,

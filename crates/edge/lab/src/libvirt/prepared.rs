@@ -30,7 +30,7 @@ const KIND: &str = "QEMU";
 
 /// What guests are to be made of, and where.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wanted<'a> {
+pub(super) struct GuestParts<'a> {
     /// For errors and notes.
     pub(super) name: &'a str,
     pub(super) address: &'a LibvirtAddress,
@@ -69,12 +69,12 @@ impl Prepared {
     /// # Errors
     /// The hypervisor or its pool cannot be used, or `stop` was set. What was made is removed.
     pub(super) fn make(
-        wanted: &Wanted<'_>,
+        wanted: &GuestParts<'_>,
         more: Vec<Contents>,
         stop: &AtomicBool,
         on_progress: &mut dyn FnMut(&str, u64, u64),
     ) -> Result<Self, LabError> {
-        let Wanted { name, address, kernel, image, accelerator } = *wanted;
+        let GuestParts { name, address, kernel, image, accelerator } = *wanted;
         let unusable = |why: String| LabError::Machine {
             machine: name.to_owned(),
             source: MachineError::Unreachable { why, console: Vec::new() },

@@ -1,7 +1,7 @@
 //! Delivery ([TPC-C 5.11], clause 2.7.4).
 
 use crate::call::{Call, bare, call, keyed, of_lines};
-use crate::done::Done;
+use crate::done::TransactionDone;
 use crate::draws::DISTRICTS;
 use crate::fault::Fault;
 use crate::input::Delivery;
@@ -13,7 +13,7 @@ use crate::value::{Param, Row, Value};
 const EACH: usize = 5;
 
 /// Three exchanges for all ten districts: which orders, what they are, whose account.
-pub async fn perform(session: &mut Session, input: Delivery) -> Result<Done, Fault> {
+pub async fn perform(session: &mut Session, input: Delivery) -> Result<TransactionDone, Fault> {
     let Delivery { warehouse, carrier } = input;
     let searches = (1..=DISTRICTS).map(|district| keyed(One::OldestNewOrder, [warehouse, district]));
     let calls: Vec<Call<'_>> = [bare(One::Begin)].into_iter().chain(searches).collect();
@@ -42,7 +42,7 @@ pub async fn perform(session: &mut Session, input: Delivery) -> Result<Done, Fau
     calls.push(bare(One::Commit));
     session.run(&calls).await?;
     let delivered = u32::try_from(orders.len()).unwrap_or(0);
-    Ok(Done { orders: delivered, skipped: DISTRICTS - delivered, ..Done::default() })
+    Ok(TransactionDone { orders: delivered, skipped: DISTRICTS - delivered, ..TransactionDone::default() })
 }
 
 /// Delivers each order by statements of its own, all sent at once. Returns of each whose it is and what its lines cost, in parts of

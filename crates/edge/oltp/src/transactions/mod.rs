@@ -10,7 +10,7 @@ mod stock_level;
 #[cfg(test)]
 mod tests;
 
-use crate::done::Done;
+use crate::done::TransactionDone;
 use crate::fault::Fault;
 use crate::input::Input;
 use crate::session::Session;
@@ -19,7 +19,7 @@ use crate::session::Session;
 ///
 /// # Errors
 /// The server's fault.
-pub async fn perform(session: &mut Session, input: &Input) -> Result<Done, Fault> {
+pub async fn perform(session: &mut Session, input: &Input) -> Result<TransactionDone, Fault> {
     match input {
         Input::NewOrder(input) => new_order::perform(session, input).await,
         Input::Payment(input) => payment::perform(session, input).await,

@@ -2,7 +2,7 @@
 
 use super::customer::missing;
 use crate::call::{Call, bare, call, keyed, of_lines};
-use crate::done::Done;
+use crate::done::TransactionDone;
 use crate::fault::Fault;
 use crate::input::{Line, NO_ITEM, NewOrder};
 use crate::session::Session;
@@ -18,7 +18,7 @@ struct Priced {
 }
 
 /// Two exchanges: what is to be known, and what is to be written.
-pub async fn perform(session: &mut Session, input: &NewOrder) -> Result<Done, Fault> {
+pub async fn perform(session: &mut Session, input: &NewOrder) -> Result<TransactionDone, Fault> {
     let NewOrder { warehouse, district, customer, lines } = input;
     let items = lines.iter().map(|line| Param::from(line.item)).collect();
     let stocks = lines.iter().flat_map(|line| [line.supply, line.item]).map(Param::from).collect();
@@ -49,7 +49,7 @@ pub async fn perform(session: &mut Session, input: &NewOrder) -> Result<Done, Fa
     calls.push(insert_lines(&priced, [order, *district, *warehouse]));
     calls.push(bare(if rolled_back { One::Rollback } else { One::Commit }));
     session.run(&calls).await?;
-    Ok(Done { rolled_back, ..Done::default() })
+    Ok(TransactionDone { rolled_back, ..TransactionDone::default() })
 }
 
 /// The lines whose items there are; all others of an order must be.

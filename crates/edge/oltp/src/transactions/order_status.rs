@@ -2,7 +2,7 @@
 
 use super::customer::{middle, missing};
 use crate::call::{bare, call, keyed};
-use crate::done::Done;
+use crate::done::TransactionDone;
 use crate::fault::Fault;
 use crate::input::{OrderStatus, Who};
 use crate::session::Session;
@@ -10,7 +10,7 @@ use crate::statement::One;
 use crate::value::Param;
 
 /// Two or three exchanges.
-pub async fn perform(session: &mut Session, input: &OrderStatus) -> Result<Done, Fault> {
+pub async fn perform(session: &mut Session, input: &OrderStatus) -> Result<TransactionDone, Fault> {
     let OrderStatus { warehouse, district, .. } = *input;
     let of_customer = |customer| {
         let keys = [warehouse, district, customer];
@@ -30,5 +30,5 @@ pub async fn perform(session: &mut Session, input: &OrderStatus) -> Result<Done,
     let order = known.pop().unwrap_or_default();
     let order = order.first().and_then(|row| row.first()).ok_or_else(|| missing("an order of a customer"))?;
     session.run(&[keyed(One::LinesOfOrder, [warehouse, district, order.key()]), bare(One::Commit)]).await?;
-    Ok(Done::default())
+    Ok(TransactionDone::default())
 }

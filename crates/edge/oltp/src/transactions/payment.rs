@@ -2,7 +2,7 @@
 
 use super::customer::{middle, missing};
 use crate::call::{Call, bare, call, keyed};
-use crate::done::Done;
+use crate::done::TransactionDone;
 use crate::fault::Fault;
 use crate::input::{Payment, Who};
 use crate::session::Session;
@@ -13,7 +13,7 @@ use crate::value::{CENT, Param, Value, decimal_text};
 const MOST_DATA: usize = 500;
 
 /// Two to four exchanges: a last name is looked up before the customer is read, and data of bad credit before they are written.
-pub async fn perform(session: &mut Session, input: &Payment) -> Result<Done, Fault> {
+pub async fn perform(session: &mut Session, input: &Payment) -> Result<TransactionDone, Fault> {
     let Payment { warehouse, district, customer_warehouse, customer_district, .. } = *input;
     let amount = i64::from(input.cents) * CENT;
     let pay = |one, keys: &[u32]| {
@@ -63,7 +63,7 @@ pub async fn perform(session: &mut Session, input: &Payment) -> Result<Done, Fau
         bare(One::Commit),
     ];
     session.run(&calls).await?;
-    Ok(Done::default())
+    Ok(TransactionDone::default())
 }
 
 fn pay_customer(amount: i64, data: Option<&str>, keys: [u32; 3]) -> Call<'_> {

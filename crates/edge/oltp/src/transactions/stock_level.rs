@@ -2,7 +2,7 @@
 
 use super::customer::missing;
 use crate::call::{bare, keyed};
-use crate::done::Done;
+use crate::done::TransactionDone;
 use crate::fault::Fault;
 use crate::input::StockLevel;
 use crate::session::Session;
@@ -12,7 +12,7 @@ use crate::statement::One;
 const RECENT: u32 = 20;
 
 /// Two exchanges.
-pub async fn perform(session: &mut Session, input: StockLevel) -> Result<Done, Fault> {
+pub async fn perform(session: &mut Session, input: StockLevel) -> Result<TransactionDone, Fault> {
     let StockLevel { warehouse, district, threshold } = input;
     let known =
         session.run(&[bare(One::Begin), keyed(One::NextOrder, [warehouse, district])]).await?.concat();
@@ -20,5 +20,5 @@ pub async fn perform(session: &mut Session, input: StockLevel) -> Result<Done, F
     let first = next.saturating_sub(RECENT);
     let short = keyed(One::ShortItems, [warehouse, district, next, first, warehouse, threshold]);
     session.run(&[short, bare(One::Commit)]).await?;
-    Ok(Done::default())
+    Ok(TransactionDone::default())
 }

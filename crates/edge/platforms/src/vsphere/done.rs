@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use virtbench_record::{FailureKind, Phase, Phases};
-use virtbench_vsphere::{Course, FaultKind, Operation, Reference, Until, Vsphere, VsphereError};
+use virtbench_vsphere::{FaultKind, Operation, OperationTimes, Reference, Until, Vsphere, VsphereError};
 
 use crate::failure::Failure;
 
@@ -13,19 +13,19 @@ pub(super) fn nanoseconds(length: Duration) -> u64 {
 
 /// The result of one or several calls.
 #[derive(Debug)]
-pub(super) struct Done {
+pub(super) struct CallResult {
     pub(super) phases: Phases,
     pub(super) retries: u32,
     pub(super) result: Result<(), Failure>,
 }
 
-impl Default for Done {
+impl Default for CallResult {
     fn default() -> Self {
         Self { phases: Phases::default(), retries: 0, result: Ok(()) }
     }
 }
 
-impl Done {
+impl CallResult {
     pub(super) fn refused(self, why: Failure) -> Self {
         Self { result: Err(why), ..self }
     }
@@ -48,7 +48,7 @@ impl Done {
     }
 
     /// Phases that were not reached stay unknown.
-    pub(super) fn add(&mut self, course: &Course, last: Until) {
+    pub(super) fn add(&mut self, course: &OperationTimes, last: Until) {
         self.retries += course.retries;
         let reached = [
             (Phase::Client, course.client, true),

@@ -11,7 +11,7 @@ use virtbench_operations::VmState;
 use virtbench_record::{CloneKind, FailureKind, OperationKind, Phase, PlatformFacts};
 use virtbench_vsphere::{Cluster, Disk, Machine, Operation, Power, Reference, Shape, Until, Vsphere};
 
-use super::done::{Done, failure, nanoseconds};
+use super::done::{CallResult, failure, nanoseconds};
 use super::keeper::Keeper;
 use super::owned::{Owned, VM};
 use super::shape::give_shape;
@@ -92,8 +92,8 @@ impl OnVsphere {
         from: Option<(&Reference, CloneKind)>,
         shape: Shape,
         deadline: Instant,
-    ) -> Done {
-        let mut done = Done::default();
+    ) -> CallResult {
+        let mut done = CallResult::default();
         let (cluster, host) = (&self.cluster, self.next_host());
         if !name.starts_with(&self.label) {
             let why = format!("{name:?} does not begin with the run's label");
@@ -132,7 +132,7 @@ impl OnVsphere {
         &self,
         machine: &Reference,
         deadline: Instant,
-        done: &mut Done,
+        done: &mut CallResult,
     ) -> Result<Reference, Failure> {
         let begun = Instant::now();
         let current = self.server.current_snapshot(machine, deadline).map_err(failure)?;
@@ -145,8 +145,8 @@ impl OnVsphere {
         std::mem::replace(&mut done.result, Ok(())).and_then(|()| made.ok_or_else(none))
     }
 
-    fn attach(&self, vm: &str, name: &str, ours: &Ours, deadline: Instant) -> Done {
-        let mut done = Done::default();
+    fn attach(&self, vm: &str, name: &str, ours: &Ours, deadline: Instant) -> CallResult {
+        let mut done = CallResult::default();
         let (machine, begun) = (&ours.machine, Instant::now());
         let (slot, before) = match self.server.disks(machine, deadline) {
             Ok(found) => found,
@@ -169,8 +169,8 @@ impl OnVsphere {
         done
     }
 
-    fn list_timed(&self, deadline: Instant) -> Done {
-        let mut done = Done::default();
+    fn list_timed(&self, deadline: Instant) -> CallResult {
+        let mut done = CallResult::default();
         match self.server.timed_inventory(deadline) {
             Ok((_, course)) => done.add(&course, Until::Done),
             Err(error) => return done.refused(failure(error)),
@@ -178,9 +178,9 @@ impl OnVsphere {
         done
     }
 
-    fn act(&self, vm: &str, action: &Action, ours: &Ours, deadline: Instant) -> Done {
+    fn act(&self, vm: &str, action: &Action, ours: &Ours, deadline: Instant) -> CallResult {
         let machine = &ours.machine;
-        let mut done = Done::default();
+        let mut done = CallResult::default();
         let lacks = |what: &str, name: &str| {
             Failure::new(FailureKind::Vanished, format!("{vm} has no {what} {name:?} of this run"))
         };
@@ -274,7 +274,7 @@ impl Platform for OnVsphere {
         let done = match (action, self.known(vm)) {
             (Action::List, _) => self.list_timed(deadline),
             (_, Ok(ours)) => self.act(vm, action, &ours, deadline),
-            (_, Err(why)) => Done::default().refused(why),
+            (_, Err(why)) => CallResult::default().refused(why),
         };
         Performed { phases: done.phases, retries: done.retries, job: None, result: done.result }
     }

@@ -2,7 +2,7 @@
 
 use virtbench_record::{ApplianceRoot, ApplicationPlan, ApplicationRecord, ApplicationStatus, FORMAT, Plan};
 
-use super::schedule::{Wanted, estimate, missing};
+use super::schedule::{Measurement, estimate, missing};
 use super::sides::{ApplicationFailure, ApplicationSides};
 use crate::applications::Progress;
 use crate::course::unix_ns;
@@ -67,7 +67,7 @@ pub fn run_application(
     Ok(())
 }
 
-fn words(one: &Wanted<'_>) -> String {
+fn words(one: &Measurement<'_>) -> String {
     let company = match one.neighbours {
         0 => "alone".to_owned(),
         1 => "beside 1 neighbour".to_owned(),
@@ -78,7 +78,7 @@ fn words(one: &Wanted<'_>) -> String {
 
 fn measure(
     folder: &mut RunFolder<ApplicationRecord>,
-    one: Wanted<'_>,
+    one: Measurement<'_>,
     sides: &mut dyn ApplicationSides,
     progress: &mut Progress<'_>,
 ) -> Result<(), StudyError> {

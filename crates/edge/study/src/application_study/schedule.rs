@@ -10,21 +10,21 @@ const NATIVE_BOOT_NS: u64 = 4_000_000_000;
 
 /// One measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Wanted<'a> {
+pub(super) struct Measurement<'a> {
     pub(super) side: &'a ApplianceSide,
     pub(super) neighbours: u32,
     pub(super) repetition: u32,
 }
 
 /// Everything: repetition by repetition, sides in turn, each alone and beside neighbours, from one end and from the other.
-pub(super) fn all(plan: &ApplicationPlan) -> Vec<Wanted<'_>> {
+pub(super) fn all(plan: &ApplicationPlan) -> Vec<Measurement<'_>> {
     let mut wanted = Vec::new();
     for repetition in 0..plan.repetitions {
-        let mut turn: Vec<Wanted<'_>> = plan
+        let mut turn: Vec<Measurement<'_>> = plan
             .sides
             .iter()
             .flat_map(|side| {
-                plan.company().into_iter().map(move |neighbours| Wanted { side, neighbours, repetition })
+                plan.company().into_iter().map(move |neighbours| Measurement { side, neighbours, repetition })
             })
             .collect();
         if repetition % 2 == 1 {
@@ -36,8 +36,8 @@ pub(super) fn all(plan: &ApplicationPlan) -> Vec<Wanted<'_>> {
 }
 
 /// What of it has not been measured. What failed is tried again.
-pub(super) fn missing<'a>(plan: &'a ApplicationPlan, records: &[ApplicationRecord]) -> Vec<Wanted<'a>> {
-    let is_there = |one: &Wanted<'_>| {
+pub(super) fn missing<'a>(plan: &'a ApplicationPlan, records: &[ApplicationRecord]) -> Vec<Measurement<'a>> {
+    let is_there = |one: &Measurement<'_>| {
         records.iter().any(|record| {
             record.measured().is_some()
                 && record.side == one.side.name

@@ -142,9 +142,7 @@ fn search(
         }
         None => None,
     };
-    found.ok_or_else(|| {
-        ApplicationsError::Measured("--run-model: no run of the model load ended".into())
-    })
+    found.ok_or_else(|| ApplicationsError::Measured("--run-model: no run of the model load ended".into()))
 }
 
 fn thinking(

@@ -48,7 +48,7 @@ pub fn run_predictions(
     if missing.is_empty() {
         return Ok(());
     }
-    let mut course = Course::new(&plan, &missing);
+    let mut course = TrialsDone::new(&plan, &missing);
     course.tell(progress);
     let costs = costs(&kept, sides, brought, progress)?;
     course.go_on(PARTS[0], progress);
@@ -56,7 +56,7 @@ pub fn run_predictions(
         progress.check()?;
         let costs = costs_at(&kept, sides, &costs, *number, progress)?;
         course.go_on(PARTS[1], progress);
-        let mut sitting = Sitting {
+        let mut sitting = TrialRun {
             folder,
             sides,
             kept: &kept,
@@ -71,12 +71,12 @@ pub fn run_predictions(
 }
 
 /// How far a run is.
-struct Course {
+struct TrialsDone {
     done: u64,
     total: u64,
 }
 
-impl Course {
+impl TrialsDone {
     fn new(plan: &PredictionsPlan, missing: &[(u32, Vec<Case>)]) -> Self {
         let trials = u64::from(plan.trials);
         let cases = plan.cases.len() as u64;
@@ -132,17 +132,17 @@ fn costs_at(
 }
 
 /// One trial of several cases.
-struct Sitting<'a> {
+struct TrialRun<'a> {
     folder: &'a mut RunFolder<Trial>,
     sides: &'a mut dyn TrialSides,
     kept: &'a Kept,
     plan: &'a PredictionsPlan,
     number: u32,
     costs: &'a Costs,
-    course: &'a mut Course,
+    course: &'a mut TrialsDone,
 }
 
-impl Sitting<'_> {
+impl TrialRun<'_> {
     fn go(&mut self, cases: &[Case], progress: &mut Progress<'_>) -> Result<(), ApplicationsError> {
         // All of the native side first: it changes within minutes, and was looked at just now.
         let mut profiled = Vec::new();

@@ -42,7 +42,7 @@ pub fn measure_sets(
     let Some(plan) = folder.provenance().plan.colocation().cloned() else { return Ok(()) };
     let missing = missing_sets(folder);
     let before = folder.records().len();
-    let mut sitting = Sitting { machines: Machines::new(environments, Course::SIDE_BY_SIDE), lost: 0 };
+    let mut sitting = BootedMachines { machines: Machines::new(environments, Course::SIDE_BY_SIDE), lost: 0 };
     if !plan.homes.is_empty() {
         // A host that cannot be reached is known before anything is measured.
         sitting.start_all(&plan, &missing, folder, stop, observer)?;
@@ -80,13 +80,13 @@ fn busy_elsewhere(plan: &ColocationPlan, record: &SetRecord) -> Vec<String> {
 }
 
 /// The machines of one sitting.
-struct Sitting<'a> {
+struct BootedMachines<'a> {
     machines: Machines<'a>,
     /// Guests lost so far.
     lost: usize,
 }
 
-impl Sitting<'_> {
+impl BootedMachines<'_> {
     /// Starts every machine of these steps.
     fn start_all(
         &mut self,

@@ -6,8 +6,7 @@ use std::time::{Duration, Instant};
 
 use virtbench_counters::thread_cpu_ns;
 use virtbench_desktop::{
-    Desk, Done, Event as UserEvent, Plan as UserPlan, Rectangle, SlowLinks, Times, VideoSeen, drive,
-    slow_down,
+    Desk, OperationDone, Rectangle, SlowLinks, Times, UsersEvent, UsersPlan, VideoSeen, drive, slow_down,
 };
 use virtbench_desktops::{Day, Link};
 use virtbench_lab::CpuSample;
@@ -145,7 +144,7 @@ impl DesktopsStudy {
             Rectangle { x, y, width, height }
         };
         let masks: Vec<Rectangle> = self.plan.masks.iter().map(rectangle).collect();
-        let plan = UserPlan {
+        let plan = UsersPlan {
             masks: &masks,
             day: &self.day,
             seed: self.plan.seed.wrapping_add(u64::from(repetition)),
@@ -155,7 +154,7 @@ impl DesktopsStudy {
         let (desks, links) = self.linked(desks).map_err(|error| failed(format!("the link: {error}")))?;
         let first = CpuSample::take().map_err(|error| failed(error.to_string()))?;
         let (cpu, from) = (thread_cpu_ns(), Instant::now());
-        let mut seen = Seen::of(&self.plan);
+        let mut seen = Reports::of(&self.plan);
         drive(desks, plan, progress.stop, &mut |event| seen.add(event, &mut standing))
             .map_err(|error| failed(error.to_string()))?;
         drop(links);
@@ -183,7 +182,7 @@ impl DesktopsStudy {
 }
 
 /// What users have told.
-struct Seen<'a> {
+struct Reports<'a> {
     plan: &'a DesktopsPlan,
     operations: Vec<DesktopDone>,
     gone: Vec<DesktopGone>,
@@ -192,7 +191,7 @@ struct Seen<'a> {
     pictures: Pictures,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> Reports<'a> {
     fn of(plan: &'a DesktopsPlan) -> Self {
         Self {
             plan,
@@ -204,19 +203,19 @@ impl<'a> Seen<'a> {
         }
     }
 
-    fn add(&mut self, event: UserEvent, standing: &mut Standing<'_>) {
+    fn add(&mut self, event: UsersEvent, standing: &mut Standing<'_>) {
         match event {
-            UserEvent::Echo(ns) => self.echoes.record(ns),
-            UserEvent::Restless { user, parts } => {
+            UsersEvent::Echo(ns) => self.echoes.record(ns),
+            UsersEvent::Restless { user, parts } => {
                 let part = |Rectangle { x, y, width, height }| PicturePart { width, height, x, y };
                 self.restless.insert(user, parts.into_iter().map(part).collect());
             }
-            UserEvent::Gone { user, why, screenshot } => {
+            UsersEvent::Gone { user, why, screenshot } => {
                 let why = standing.why_gone(user).unwrap_or(why);
                 self.pictures.failure(user, why.clone(), screenshot);
                 self.gone.push(DesktopGone { user, why });
             }
-            UserEvent::Done(done, screenshot) => {
+            UsersEvent::Done(done, screenshot) => {
                 match &done.result {
                     Ok(times) => {
                         let name = self.plan.operations.get(usize::from(done.operation));
@@ -264,7 +263,7 @@ fn video(seen: VideoSeen) -> DesktopVideo {
     DesktopVideo { frames, rate, seen, elapsed_ns, freeze_ns, unreadable }
 }
 
-fn record(done: Done) -> DesktopDone {
+fn record(done: OperationDone) -> DesktopDone {
     let times = |times: &Times| DesktopTimes {
         latency_ns: times.latency_ns,
         first_change_ns: times.first_change_ns,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use virtbench_appliance::DataSet;
 use virtbench_lab::{ApplianceError, ApplianceSpec, Network, Place, RunningAppliance, TierLinks};
-use virtbench_oltp::{Event as LoadEvent, OltpError, Population, run_from, settle};
+use virtbench_oltp::{LoadEvent, OltpError, Population, run_from, settle};
 use virtbench_record::{
     ApplianceSide, DatabaseKind, GuestFacts, HostUse, OltpEvent, OltpMeasured, OltpOutcome, OltpPlan,
     OltpStudyPlan, OltpTimeline, Quantity,

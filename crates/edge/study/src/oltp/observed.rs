@@ -9,12 +9,12 @@ use virtbench_counters::{
 use virtbench_record::Quantity;
 
 use super::cycles::per_transaction;
-use super::watch::Watch;
+use super::watch::HostSeconds;
 use crate::course::unix_ns;
 
 /// Counters, and what they said at two moments.
 pub(super) struct Observed {
-    pub(super) watch: Watch,
+    pub(super) watch: HostSeconds,
     counters: Result<HardwareCounters, String>,
     /// The process of the guest.
     qemu: Option<u32>,
@@ -35,7 +35,7 @@ impl Observed {
         let counters = HardwareCounters::start(processors);
         let counters =
             counters.map_err(|error| format!("hardware counters of the host cannot be had: {error}"));
-        Self { watch: Watch::default(), counters, qemu, moments: Vec::new(), measuring_unix_ns: None }
+        Self { watch: HostSeconds::default(), counters, qemu, moments: Vec::new(), measuring_unix_ns: None }
     }
 
     /// A second is over, which ended so long after measuring began, in nanoseconds.

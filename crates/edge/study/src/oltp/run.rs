@@ -56,16 +56,16 @@ pub fn run_oltp(
     let Some(plan) = folder.provenance().plan.oltp().cloned() else { return Ok(()) };
     let planned = OltpStudy::estimate(&plan);
     progress.observer.event(Event::Planned(&planned));
-    Sitting { folder, plan: &plan, total: planned.measurements as u64 }.go(sides, progress)
+    OltpMeasuring { folder, plan: &plan, total: planned.measurements as u64 }.go(sides, progress)
 }
 
-struct Sitting<'a> {
+struct OltpMeasuring<'a> {
     folder: &'a mut RunFolder<OltpRecord>,
     plan: &'a OltpStudyPlan,
     total: u64,
 }
 
-impl Sitting<'_> {
+impl OltpMeasuring<'_> {
     fn go(&mut self, sides: &mut dyn OltpSides, progress: &mut Progress<'_>) -> Result<(), StudyError> {
         for index in 0..self.plan.sides.len() {
             self.search(index, sides, progress)?;

@@ -59,7 +59,7 @@ impl SideSearch {
 
 /// A measurement after the search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Wanted<'a> {
+pub(super) struct Measurement<'a> {
     pub(super) side: &'a ApplianceSide,
     pub(super) step: OltpStep,
     pub(super) users: u32,
@@ -68,7 +68,7 @@ pub(super) struct Wanted<'a> {
 
 /// Everything that is to be measured after the search, and is not: repetition by repetition, sides in turn, from one end and from
 /// the other. Sides whose search found nothing are left out.
-pub(super) fn wanted<'a>(plan: &'a OltpStudyPlan, records: &[OltpRecord]) -> Vec<Wanted<'a>> {
+pub(super) fn wanted<'a>(plan: &'a OltpStudyPlan, records: &[OltpRecord]) -> Vec<Measurement<'a>> {
     let saturation = |side: &ApplianceSide| Some(SideSearch::of(plan, side, records).found()?.point.users);
     let found: Vec<(&ApplianceSide, u32)> =
         plan.sides.iter().filter_map(|side| Some((side, saturation(side)?))).collect();
@@ -80,9 +80,9 @@ pub(super) fn wanted<'a>(plan: &'a OltpStudyPlan, records: &[OltpRecord]) -> Vec
             sides.reverse();
         }
         for (side, users) in sides {
-            wanted.push(Wanted { side, step: OltpStep::Saturation, users, repetition });
+            wanted.push(Measurement { side, step: OltpStep::Saturation, users, repetition });
             if users != fewest {
-                wanted.push(Wanted { side, step: OltpStep::EqualUsers, users: fewest, repetition });
+                wanted.push(Measurement { side, step: OltpStep::EqualUsers, users: fewest, repetition });
             }
         }
     }

@@ -17,11 +17,11 @@ struct Look {
 
 /// Looks so far, one at the end of each second of measuring.
 #[derive(Default)]
-pub(super) struct Watch {
+pub(super) struct HostSeconds {
     looks: Vec<Look>,
 }
 
-impl Watch {
+impl HostSeconds {
     /// A second is over, by whose end the disk had done so many operations.
     pub(super) fn look(&mut self, operations: Option<u64>) {
         let Ok(cpu) = CpuSample::take() else { return };

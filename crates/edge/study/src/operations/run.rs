@@ -80,7 +80,7 @@ pub fn run_operations(
     progress.observer.event(Event::Planned(&planned));
     let total = planned.measurements as u64;
     let (pace, stop) = (Pace::default(), progress.stop);
-    let mut sitting = Sitting { folder, plan: &plan, platform, tenants, total, pace, stop };
+    let mut sitting = OperationsMeasuring { folder, plan: &plan, platform, tenants, total, pace, stop };
     for vms in &plan.vms {
         let measured = sitting.step(*vms, progress);
         progress.doing(&format!("removing the VMs of {vms}"));
@@ -116,7 +116,7 @@ fn remove_all(platform: &dyn Platform, patience: Duration) -> Result<(), Failure
     )
 }
 
-struct Sitting<'a> {
+struct OperationsMeasuring<'a> {
     folder: &'a mut RunFolder<OperationsRecord>,
     plan: &'a OperationsPlan,
     platform: &'a dyn Platform,
@@ -126,7 +126,7 @@ struct Sitting<'a> {
     stop: &'a AtomicBool,
 }
 
-impl<'a> Sitting<'a> {
+impl<'a> OperationsMeasuring<'a> {
     /// Whatever is missing at a number of VMs.
     fn step(&mut self, vms: u32, progress: &mut Progress<'_>) -> Result<(), StudyError> {
         let Some(first) = self.next(vms, 0) else { return Ok(()) };

@@ -63,7 +63,7 @@ impl Standing {
         let begun = Instant::now();
         let mut standing: Vec<StandingMember> = Vec::new();
         for stage in stages(&plan.members) {
-            let mut wanted: Vec<Wanted> = Vec::new();
+            let mut wanted: Vec<MemberSpec> = Vec::new();
             for tile in 1..=tiles {
                 for number in &stage {
                     let spec = materials.spec(&members[*number], (tile, *number), &standing)?;
@@ -123,7 +123,7 @@ impl Standing {
 }
 
 /// Who is to be started: tile, place in the plan, and what it is.
-type Wanted = (u32, usize, ApplianceSpec);
+type MemberSpec = (u32, usize, ApplianceSpec);
 
 /// What came of the starts so far.
 #[derive(Default)]
@@ -134,7 +134,7 @@ struct Starts {
 
 fn start_all(
     plan: &TilesPlan,
-    wanted: &[Wanted],
+    wanted: &[MemberSpec],
     stop: &AtomicBool,
 ) -> Result<Vec<StandingMember>, TilesFailure> {
     let (next, starts) = (AtomicUsize::new(0), Mutex::new(Starts::default()));

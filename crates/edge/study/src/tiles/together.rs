@@ -13,7 +13,7 @@ use super::infrastructure::Infrastructure;
 use super::sides::TilesFailure;
 use super::standing::Standing;
 use super::tiles_place::TilesPlace;
-use super::watch::Watch;
+use super::watch::HostWatch;
 use crate::applications::Progress;
 use crate::course::unix_ns;
 use crate::study_error::StudyError;
@@ -67,7 +67,7 @@ pub(super) fn run_together(
     let moments = Moments { begin_ns, measure_ns, end_ns: measure_ns + plan.time_ns };
     let generators = generators(plan, standing, place, repetition, moments)?;
     let mut energy = source(plan.energy.as_deref());
-    let mut watch = Watch::new(moments.measure_ns, moments.end_ns, standing.folder.path());
+    let mut watch = HostWatch::new(moments.measure_ns, moments.end_ns, standing.folder.path());
     let quiet = AtomicBool::new(false);
     let clock = Clock::now();
     let outcomes = thread::scope(|scope| {
@@ -112,7 +112,7 @@ fn all(
     standing: &mut Standing,
     generators: &[Option<Generator>],
     infrastructure: &(dyn Fn(&AtomicBool) -> Option<Result<OperationsMeasured, StudyError>> + Sync),
-    watch: &mut Watch,
+    watch: &mut HostWatch,
     (moments, stop): (Moments, &AtomicBool),
 ) -> Result<Outcomes, TilesFailure> {
     let (over, halt) = (&AtomicBool::new(false), &AtomicBool::new(false));
@@ -166,7 +166,7 @@ fn generators(
 fn follow(
     plan: &TilesPlan,
     standing: &mut Standing,
-    watch: &mut Watch,
+    watch: &mut HostWatch,
     stop: &AtomicBool,
     until: &dyn Fn() -> bool,
 ) -> Option<TilesFailure> {

@@ -20,7 +20,7 @@ struct Look {
 }
 
 /// Looks at the host from one moment to another, by the monotonic clock.
-pub(super) struct Watch {
+pub(super) struct HostWatch {
     from_ns: u64,
     to_ns: u64,
     folder: PathBuf,
@@ -29,7 +29,7 @@ pub(super) struct Watch {
     threads: Vec<[Option<u64>; 2]>,
 }
 
-impl Watch {
+impl HostWatch {
     /// Nothing was seen yet. The disk is that of this folder.
     pub(super) fn new(from_ns: u64, to_ns: u64, folder: &Path) -> Self {
         Self { from_ns, to_ns, folder: folder.to_owned(), looks: Vec::new(), threads: Vec::new() }

@@ -193,7 +193,7 @@ pub struct Report {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Done {
+struct Completed {
     kind: usize,
     latency_ns: u64,
     bytes: u64,
@@ -203,7 +203,7 @@ struct Done {
 #[derive(Debug)]
 pub(crate) struct Tally<'a> {
     board: &'a Board,
-    pending: Vec<Done>,
+    pending: Vec<Completed>,
     begin_cpu: Option<[u64; 2]>,
 }
 
@@ -218,7 +218,7 @@ impl Tally<'_> {
         if self.begin_cpu.is_none() {
             self.begin_cpu = Some(virtbench_engine::thread_cpu_ns());
         }
-        self.pending.push(Done { kind, latency_ns, bytes });
+        self.pending.push(Completed { kind, latency_ns, bytes });
         if self.pending.len() == BATCH {
             self.flush();
         }

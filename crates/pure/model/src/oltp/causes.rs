@@ -37,7 +37,7 @@ pub struct Causes {
 }
 
 /// A second's distance from the mean of its run, squared, in units of that mean; its throughput in that unit; its marks.
-struct Seen {
+struct MeasuredSecond {
     square: f64,
     relative: f64,
     marks: BTreeSet<OltpCause>,
@@ -58,12 +58,12 @@ pub fn causes<'a>(runs: impl IntoIterator<Item = &'a OltpMeasured>) -> Option<Ca
         }
         seen.extend(whole.into_iter().map(|second| {
             let relative = rate(second) / mean;
-            Seen { square: (relative - 1.0).powi(2), relative, marks: marks(second, timeline) }
+            MeasuredSecond { square: (relative - 1.0).powi(2), relative, marks: marks(second, timeline) }
         }));
     }
     let all: f64 = seen.iter().map(|second| second.square).sum();
-    let of = |holds: &dyn Fn(&Seen) -> bool| {
-        let chosen: Vec<&Seen> = seen.iter().filter(|second| holds(second)).collect();
+    let of = |holds: &dyn Fn(&MeasuredSecond) -> bool| {
+        let chosen: Vec<&MeasuredSecond> = seen.iter().filter(|second| holds(second)).collect();
         let number = chosen.len().max(1) as f64;
         MarkedSeconds {
             seconds: chosen.len(),

@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test uses a part of it")]
 
 use flate2::{Compress, Compression, FlushCompress};
-use virtbench_rfb::{Client, Event, Limits, RfbError};
+use virtbench_rfb::{Client, Limits, RfbError, ServerEvent};
 
 /// Up to the size of the picture: version 3.8, no password.
 pub fn greeting(width: u16, height: u16) -> Vec<u8> {
@@ -30,7 +30,7 @@ pub fn client() -> Client {
 pub fn ready(width: u16, height: u16) -> Client {
     let mut client = client();
     let events = client.take(&greeting(width, height)).unwrap();
-    assert_eq!(events, [Event::Ready { name: "desk".into() }]);
+    assert_eq!(events, [ServerEvent::Ready { name: "desk".into() }]);
     client
 }
 
@@ -70,7 +70,7 @@ pub fn stream() -> Compress {
     Compress::new(Compression::default(), true)
 }
 
-pub fn protocol_error(result: Result<Vec<Event>, RfbError>) -> String {
+pub fn protocol_error(result: Result<Vec<ServerEvent>, RfbError>) -> String {
     match result {
         Err(RfbError::Protocol(why)) => why,
         other => panic!("{other:?}"),

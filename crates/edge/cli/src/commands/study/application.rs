@@ -18,7 +18,7 @@ use crate::{recipes, small_file};
 
 /// Measures what is missing, then writes the report, also of what an interrupted or failed run has measured.
 pub fn execute(args: &ApplicationStudyArgs) -> Outcome {
-    let wanted = Wanted::read(args)?;
+    let wanted = Inputs::read(args)?;
     wanted.find_programs()?;
     let out = std::path::absolute(common::folder_path(args.folder.out.as_deref(), "application"))?;
     let measured = common::run(&out, args.folder.resume, |run| {
@@ -68,7 +68,7 @@ pub fn execute(args: &ApplicationStudyArgs) -> Outcome {
 /// # Errors
 /// The file is invalid.
 pub fn estimate(args: &ApplicationStudyArgs) -> Result<Estimate, Failure> {
-    let wanted = Wanted::read(args)?;
+    let wanted = Inputs::read(args)?;
     let load = |recipe: &Recipe| ApplicationLoad {
         appliance: recipe.name.clone(),
         root: String::new(),
@@ -106,14 +106,14 @@ fn complete(provenance: &Provenance, records: &[ApplicationRecord]) -> Outcome {
 }
 
 /// What a file and options ask for.
-struct Wanted {
+struct Inputs {
     file: ApplicationFile,
     recipe: Recipe,
     neighbour: Option<Recipe>,
     tiers: Vec<Recipe>,
 }
 
-impl Wanted {
+impl Inputs {
     fn read(args: &ApplicationStudyArgs) -> Result<Self, Failure> {
         let path =
             args.file.as_deref().ok_or_else(|| Failure::message(Kind::Usage, "name the study's file"))?;

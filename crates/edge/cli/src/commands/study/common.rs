@@ -10,7 +10,7 @@ use virtbench_report::{Takeaway, takeaway};
 use virtbench_runs::{FolderError, LoadedRun};
 use virtbench_study::{Observer, Run, RunEnd, StudyError};
 
-use super::watch::Watch;
+use super::watch::StudyProgress;
 use crate::command_line;
 use crate::commands::report;
 use crate::exit::{Failure, Kind, Outcome};
@@ -29,7 +29,7 @@ pub fn folder_path(out: Option<&Path>, study: &str) -> PathBuf {
 
 /// Runs a study into the folder `out`, with what happens on the terminal.
 pub fn watched<T>(out: &Path, resume: bool, study: impl FnOnce(&mut Run<'_>) -> T) -> T {
-    let mut watch = Watch::new();
+    let mut watch = StudyProgress::new();
     let command = command_line::words();
     let run = &mut Run { out, resume, command, stop: interrupt::flag(), observer: &mut watch };
     let done = study(run);

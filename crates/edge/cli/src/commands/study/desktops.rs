@@ -28,7 +28,7 @@ const PASSWORD_VARIABLE: &str = "VIRTBENCH_VNC_PASSWORD";
 
 /// Measures what is missing, then writes the report, also of what an interrupted or failed run has measured.
 pub fn execute(args: &DesktopsStudyArgs) -> Outcome {
-    let Wanted { text, day, existing, desktops } = Wanted::read(args)?;
+    let Inputs { text, day, existing, desktops } = Inputs::read(args)?;
     let out = std::path::absolute(common::folder_path(args.folder.out.as_deref(), "desktops"))?;
     let measured = common::run(&out, args.folder.resume, |run| {
         let source = match existing {
@@ -49,13 +49,13 @@ pub fn execute(args: &DesktopsStudyArgs) -> Outcome {
 /// # Errors
 /// The day cannot be read, or the options do not go together.
 pub fn estimate(args: &DesktopsStudyArgs) -> Result<Estimate, Failure> {
-    let Wanted { text, day, existing, desktops } = Wanted::read(args)?;
+    let Inputs { text, day, existing, desktops } = Inputs::read(args)?;
     let found = existing.map(DesktopSource::Existing);
     Ok(DesktopsStudy::estimate(&plan(args, found.as_ref(), &day, text, desktops)))
 }
 
 /// What a day and options ask for.
-struct Wanted {
+struct Inputs {
     /// The day's file.
     text: String,
     day: Day,
@@ -63,7 +63,7 @@ struct Wanted {
     desktops: DesktopNumbers,
 }
 
-impl Wanted {
+impl Inputs {
     fn read(args: &DesktopsStudyArgs) -> Result<Self, Failure> {
         let (text, mut day) = day(&args.day)?;
         day.limits.a = args.limit_a.unwrap_or(day.limits.a);

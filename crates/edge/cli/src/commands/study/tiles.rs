@@ -31,7 +31,7 @@ const MOST_AT_ONCE: u32 = 64;
 
 /// Measures what is missing, then writes the report, also of what an interrupted or failed run has measured.
 pub fn execute(args: &TilesStudyArgs) -> Outcome {
-    let wanted = Wanted::read(args)?;
+    let wanted = Inputs::read(args)?;
     check(args)?;
     wanted.check_addresses(args)?;
     let out = std::path::absolute(common::folder_path(args.folder.out.as_deref(), "tiles"))?;
@@ -46,7 +46,7 @@ pub fn execute(args: &TilesStudyArgs) -> Outcome {
 /// # Errors
 /// The tile is invalid.
 pub fn estimate(args: &TilesStudyArgs) -> Result<Estimate, Failure> {
-    let wanted = Wanted::read(args)?;
+    let wanted = Inputs::read(args)?;
     let members = wanted.file.members.iter().map(|member| member.plan.clone());
     check(args)?;
     Ok(TilesStudy::estimate(&wanted.plan(args, members.collect(), None)))
@@ -83,13 +83,13 @@ fn complete(records: &[TilesRecord]) -> Outcome {
 }
 
 /// What a tile and options ask for.
-struct Wanted {
+struct Inputs {
     file: TileFile,
     /// Of each member.
     recipes: Vec<Recipe>,
 }
 
-impl Wanted {
+impl Inputs {
     fn read(args: &TilesStudyArgs) -> Result<Self, Failure> {
         let name = &args.tile;
         let usage = |why: String| Failure::message(Kind::Usage, format!("--tile {name}: {why}"));

@@ -17,7 +17,7 @@ use crate::{log, progress, say};
 const LINE_EVERY: Duration = Duration::from_secs(30);
 
 /// A bar on a terminal, lines elsewhere; and who else uses the host.
-pub struct Watch {
+pub struct StudyProgress {
     bar: ProgressBar,
     /// What is to be measured, once that is known.
     estimate: Option<Estimate>,
@@ -29,7 +29,7 @@ pub struct Watch {
     company: Option<Company>,
 }
 
-impl Watch {
+impl StudyProgress {
     /// Before anything is known.
     pub fn new() -> Self {
         Self { bar: ProgressBar::hidden(), estimate: None, lines: None, search: None, company: None }
@@ -104,7 +104,7 @@ impl Watch {
     }
 }
 
-impl Observer for Watch {
+impl Observer for StudyProgress {
     fn event(&mut self, event: Event<'_>) {
         if say::is_for_machines()
             && let Some(value) = events::json(&event)
@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn a_search_says_its_steps_and_never_that_none_are_left() {
-        let mut watch = Watch::new();
+        let mut watch = StudyProgress::new();
         for done in 0..2 {
             watch.event(Event::Searched { done, most: 2 });
             watch.event(Event::Doing("10 VMs, 386 a minute"));

@@ -303,12 +303,12 @@ Examples:
   virtbench load --trace day.csv --pace 2x --target /srv/test.img
   virtbench load --environment ssh://root@metal/srv --size 4GiB --outstanding 32
   virtbench load --spec mailserver.icf --target /srv/test.img --time 30s --export fio-json=mail.json")]
-#[command(group(ArgGroup::new("what").args(["target", "spec", "environment"]).required(true).multiple(true)))]
+#[command(group(ArgGroup::new("what").args(["target", "spec", "fio", "environment"]).required(true).multiple(true)))]
 pub struct LoadArgs {
     /// Apply the load in environments, one after another, to a test file of --size: [NAME=]URI or a name from
     /// virtbench.toml, as study compare has them; may be repeated
     #[arg(long, value_name = "URI|NAME", conflicts_with_all = [
-        "target", "spec", "trace", "live", "fault", "verify", "verify_only", "steady", "grow", "allow_overwrite"
+        "target", "spec", "fio", "trace", "live", "fault", "verify", "verify_only", "steady", "grow", "allow_overwrite"
     ])]
     pub environment: Vec<String>,
     /// The load

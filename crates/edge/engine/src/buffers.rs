@@ -87,6 +87,24 @@ impl Buffers {
         self
     }
 
+    /// The same buffers with these bytes over and over: in what is compressible, or in the whole where
+    /// nothing else was asked for.
+    pub(crate) fn with_pattern(mut self, pattern: &[u8], content: Content) -> Self {
+        if pattern.is_empty() {
+            return self;
+        }
+        if content == Content::default() {
+            self.random_bytes = 0;
+            self.master.iter_mut().zip(pattern.iter().cycle()).for_each(|(byte, new)| *byte = *new);
+        }
+        let random_bytes = self.random_bytes;
+        for chunk in self.master.chunks_mut(CHUNK).filter(|_| random_bytes > 0) {
+            let part = chunk[random_bytes..].iter_mut();
+            part.zip(pattern.iter().cycle()).for_each(|(byte, new)| *byte = *new);
+        }
+        self
+    }
+
     /// Moves the buffers into memory that another process can share. Their addresses change.
     #[cfg(feature = "network-targets")]
     pub(crate) fn share(&mut self) -> io::Result<Shared<'_>> {
@@ -124,7 +142,8 @@ impl Buffers {
         for (chunk, master) in block.chunks_mut(CHUNK).zip(self.master.chunks(CHUNK)) {
             let random_bytes = self.random_bytes.min(chunk.len());
             mix(&mut chunk[..random_bytes], &master[..random_bytes], key);
-            chunk[random_bytes..].fill(0);
+            let len = chunk.len();
+            chunk[random_bytes..].copy_from_slice(&master[random_bytes..len]);
         }
     }
 }

@@ -90,7 +90,7 @@ impl WorkerJob {
         }
         let block_bytes = spec.access.largest_block_bytes() as usize;
         let mut buffers = Buffers::new(spec.outstanding as usize, block_bytes, self.buffer_seed)
-            .map(|buffers| buffers.with_content(spec.content))
+            .map(|buffers| buffers.with_content(spec.content).with_pattern(&spec.pattern, spec.content))
             .map_err(|source| EngineError::Resource { what: "memory for buffers".into(), source })?;
         let (backend, note) = Opened::open(&self.target, spec, &mut buffers, spec.outstanding)?;
         let backend = backend.with_faults(self.target.faults(), spec.outstanding, !self.buffer_seed);

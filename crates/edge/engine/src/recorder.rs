@@ -116,7 +116,7 @@ impl Recorder {
         let lane = self.lanes[usize::from(op.line)][op.direction as usize].get_or_insert_with(Lane::boxed);
         lane.latency.record(latency_ns);
         lane.bytes += bytes;
-        if !op.direction.moves_data() {
+        if op.direction == Direction::Flush {
             return;
         }
         if now_ns >= self.interval_end_ns {
@@ -124,7 +124,7 @@ impl Recorder {
         }
         let tally = &mut self.intervals[self.interval_index];
         tally.operations += 1;
-        tally.bytes += bytes;
+        tally.bytes += if op.direction.moves_data() { bytes } else { 0 };
         tally.latency_ns += latency_ns;
     }
 
@@ -227,11 +227,19 @@ impl Recorder {
         sum
     }
 
-    /// Total (reads and writes), reads, writes, trims and flushes over `elapsed_ns`.
+    /// Total (reads, writes and trims; of their bytes those that moved), reads, writes, trims and flushes over
+    /// `elapsed_ns`.
     pub(crate) fn stats(&self, elapsed_ns: u64) -> [DirectionStats; 5] {
         use Direction::{Flush, Read, Trim, Write};
-        let sides: [&[Direction]; 5] = [&[Read, Write], &[Read], &[Write], &[Trim], &[Flush]];
-        sides.map(|directions| Self::sum(&self.lanes, directions).stats(elapsed_ns))
+        let sides: [&[Direction]; 4] = [&[Read], &[Write], &[Trim], &[Flush]];
+        let [read, write, trim, flush] =
+            sides.map(|directions| Self::sum(&self.lanes, directions).stats(elapsed_ns));
+        let total = DirectionStats {
+            bytes: read.bytes + write.bytes,
+            bytes_per_second: read.bytes_per_second + write.bytes_per_second,
+            ..Self::sum(&self.lanes, &[Read, Write, Trim]).stats(elapsed_ns)
+        };
+        [total, read, write, trim, flush]
     }
 
     /// Reads, writes and trims of each line of the mix over `elapsed_ns`; nothing where there is one line.

@@ -159,6 +159,13 @@ pub fn run(
     let reports = gather(&mut members, spec.timeout_ns, &control.stop)?;
     let gave_up = reports.iter().any(|report| report.gave_up.is_some());
     let mut outcome = merge(spec, target, moments, interval_ns, &reports, notes);
+    if spec.flush_at_end
+        && !gave_up
+        && let Err(error) = target.flush()
+    {
+        outcome.notes.push(format!("the flush in the end failed: {error}"));
+        outcome.errors += 1;
+    }
     if control.finished.load(Ordering::Relaxed) {
         outcome.interrupted = gave_up;
     }

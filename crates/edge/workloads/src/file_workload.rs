@@ -23,11 +23,12 @@ impl Files {
         spec: &FileSpec,
         seed: u64,
         place: Option<&Storage>,
+        is_over: &dyn Fn() -> bool,
         notes: &mut Vec<String>,
     ) -> Result<Self, RunError> {
         let (mount, directory) = folder(place, notes)?;
         let reach = if mount.is_some() { Reach::Machine } else { Reach::OwnFiles };
-        let run = FileRun::prepare(spec, seed, &directory, reach, &|| false)?;
+        let run = FileRun::prepare(spec, seed, &directory, reach, is_over)?;
         notes.extend(run.notes());
         Ok(Self { run, _mount: mount, seed })
     }

@@ -27,6 +27,6 @@ mod sheet;
 mod system;
 mod threads;
 
-pub use prepare::{Prepared, prepare};
+pub use prepare::{Prepared, prepare, prepare_until};
 pub use runner::{RunError, Runner, Storage, Watch};
 pub use sheet::Sheet;

@@ -32,6 +32,18 @@ impl std::fmt::Debug for Prepared {
 /// # Errors
 /// The workload makes no sense or does not fit this machine, or the kernel refuses memory.
 pub fn prepare(spec: &WorkloadSpec, place: Option<&Storage>) -> Result<Prepared, RunError> {
+    prepare_until(spec, place, &|| false)
+}
+
+/// As [`prepare`], until `is_over` says that nobody waits for it any more; what was made is removed then.
+///
+/// # Errors
+/// As [`prepare`], or `is_over` said so.
+pub fn prepare_until(
+    spec: &WorkloadSpec,
+    place: Option<&Storage>,
+    is_over: &dyn Fn() -> bool,
+) -> Result<Prepared, RunError> {
     spec.validate()?;
     let mut notes = Vec::new();
     // First, so that what sizes itself by the memory that is free sees what is left.
@@ -45,7 +57,7 @@ pub fn prepare(spec: &WorkloadSpec, place: Option<&Storage>) -> Result<Prepared,
             "the suite of computations is not in this build, which `make study` made: `make install` builds all of \
              virtbench".into(),
         )),
-        Workload::Files(files) => Box::new(Files::new(files, spec.seed, place, &mut notes)?),
+        Workload::Files(files) => Box::new(Files::new(files, spec.seed, place, is_over, &mut notes)?),
         Workload::System(system) => Box::new(System::new(system, place, &mut notes)?),
         Workload::Command(command) => Box::new(Program::new(command, place, &mut notes)?),
     };

@@ -19,6 +19,7 @@ mod application_table;
 mod filebench;
 mod import;
 pub mod json;
+mod line_numbers;
 mod loadfile;
 mod operations_table;
 mod profile;

@@ -8,6 +8,8 @@ use thiserror::Error;
 use virtbench_record::{PointKey, PointMetrics, ResultRow, ResultTable, TableFacts};
 use virtbench_units::parse_bytes;
 
+use crate::line_numbers::LineNumbers;
+
 /// The largest table, in bytes.
 pub const MAX_TABLE_BYTES: usize = 16 << 20;
 /// The most rows.
@@ -91,9 +93,9 @@ pub fn read_table(bytes: &[u8]) -> Result<ResultTable, TableError> {
     let columns = Columns::find(reader.headers().map_err(|error| damaged(&error))?)?;
     let mut table = ResultTable { facts, ..ResultTable::default() };
     let mut seen = RowsRead::default();
-    let mut record = StringRecord::new();
+    let (mut record, mut numbers) = (StringRecord::new(), LineNumbers::new(text));
     while reader.read_record(&mut record).map_err(|error| damaged(&error))? {
-        let line = record.position().map_or(0, csv::Position::line);
+        let line = numbers.of(&record);
         let mut row = columns.row(&record).map_err(|why| TableError::Line { line, why })?;
         if let (None, Some(outstanding), true) = (row.figures.latency_ns, outstanding, row.figures.iops > 0.0)
         {

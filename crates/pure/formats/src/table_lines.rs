@@ -2,6 +2,7 @@
 
 use csv::{Reader, ReaderBuilder, StringRecord, Trim};
 
+use crate::line_numbers::LineNumbers;
 use crate::table::{CONFIGURATION, MAX_TEXT, TableError, bad, damaged};
 
 /// Which column has one of these names, in capitals or not.
@@ -21,6 +22,7 @@ pub(crate) fn refuse_unknown(header: &StringRecord, known: &[&str]) -> Result<()
 pub(crate) struct Lines<'a> {
     pub(crate) header: StringRecord,
     reader: Reader<&'a [u8]>,
+    numbers: LineNumbers<'a>,
 }
 
 impl<'a> Lines<'a> {
@@ -29,13 +31,13 @@ impl<'a> Lines<'a> {
         builder.comment(Some(b'#')).trim(Trim::All).flexible(true);
         let mut reader = builder.from_reader(text.as_bytes());
         let header = reader.headers().map_err(|error| damaged(&error))?.clone();
-        Ok(Self { header, reader })
+        Ok(Self { header, reader, numbers: LineNumbers::new(text) })
     }
 
     /// Reads the next line into `record`; its number, or nothing at the end.
     pub(crate) fn next(&mut self, record: &mut StringRecord) -> Result<Option<u64>, TableError> {
         let is_there = self.reader.read_record(record).map_err(|error| damaged(&error))?;
-        Ok(is_there.then(|| record.position().map_or(0, csv::Position::line)))
+        Ok(is_there.then(|| self.numbers.of(record)))
     }
 }
 

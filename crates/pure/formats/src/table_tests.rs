@@ -72,6 +72,8 @@ fn what_is_wrong_is_named_with_its_line_and_column() {
     ] {
         let message = refusal(&format!("# a comment\n{HEAD}x,8k,0,0,1\n{row}\n"));
         assert!(message.starts_with("line 4: ") && message.contains(told), "{row}: {message}");
+        let dos = refusal(&format!("# a comment\n{HEAD}x,8k,0,0,1\n{row}\n").replace('\n', "\r\n"));
+        assert_eq!(dos, message, "lines of DOS");
     }
     let twice = refusal(&format!("{HEAD}x,4k,0,0,1\nx,4k,0,0,2\n"));
     assert!(

@@ -148,13 +148,13 @@ pub struct Replayed {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadOutcome {
-    /// Reads and writes together.
+    /// Reads, writes and trims together; its bytes are those that moved.
     pub total: DirectionStats,
     /// Reads.
     pub read: DirectionStats,
     /// Writes.
     pub write: DirectionStats,
-    /// Trims, where the load trims; their bytes are those discarded, and not part of the total.
+    /// Trims, where the load trims; their bytes are those discarded, and not among the total's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trim: Option<DirectionStats>,
     /// Flushes, where the load flushes; not part of the total.

@@ -8,6 +8,8 @@ use crate::placement::{Placement, parse_placement};
 
 /// The largest single operation, in bytes.
 pub const MAX_BLOCK_BYTES: u64 = 64 << 20;
+/// The longest trim, which needs no buffer, in bytes.
+pub const MAX_TRIM_BYTES: u64 = (4 << 30) - 4096;
 /// The longest delay between bursts: an hour. More is a slip of the keyboard.
 const MAX_DELAY_NS: u64 = 3_600_000_000_000;
 
@@ -32,7 +34,11 @@ pub enum AccessError {
     #[error("the access specification has no line")]
     Empty,
     /// A block size of zero or beyond the limit.
-    #[error("a block size of {bytes} bytes is outside 1 B to {}", format_bytes(MAX_BLOCK_BYTES))]
+    #[error(
+        "a block size of {bytes} bytes is outside 1 B to {} (trims: to {})",
+        format_bytes(MAX_BLOCK_BYTES),
+        format_bytes(MAX_TRIM_BYTES)
+    )]
     BlockSize {
         /// What was given.
         bytes: u64,
@@ -109,8 +115,15 @@ impl AccessLine {
         }
     }
 
+    /// Whether no data move.
+    #[must_use]
+    pub fn only_trims(&self) -> bool {
+        self.read_percent <= 0.0 && self.trim_percent >= 100.0
+    }
+
     fn validate(&self) -> Result<(), AccessError> {
-        if self.size_bytes == 0 || self.size_bytes > MAX_BLOCK_BYTES {
+        let most_bytes = if self.only_trims() { MAX_TRIM_BYTES } else { MAX_BLOCK_BYTES };
+        if self.size_bytes == 0 || self.size_bytes > most_bytes {
             return Err(AccessError::BlockSize { bytes: self.size_bytes });
         }
         for (field, value) in [
@@ -167,9 +180,16 @@ impl AccessSpec {
         Ok(())
     }
 
-    /// The largest operation, in bytes: what each buffer must hold.
+    /// The largest operation that moves data, in bytes: what each buffer must hold. Trims move none.
     #[must_use]
     pub fn largest_block_bytes(&self) -> u64 {
+        let moving = self.lines.iter().filter(|line| !line.only_trims());
+        moving.map(|line| line.size_bytes).max().unwrap_or(0)
+    }
+
+    /// The longest operation, in bytes, whether it moves data or not.
+    #[must_use]
+    pub fn longest_bytes(&self) -> u64 {
         self.lines.iter().map(|line| line.size_bytes).max().unwrap_or(0)
     }
 

@@ -7,6 +7,7 @@
 mod access;
 mod arrivals;
 mod classic;
+mod durability;
 mod fault;
 pub mod files;
 mod job;
@@ -20,15 +21,16 @@ mod recording;
 mod replay;
 mod stream;
 
-pub use access::{AccessError, AccessLine, AccessSpec, MAX_BLOCK_BYTES, parse_mix_line};
+pub use access::{AccessError, AccessLine, AccessSpec, MAX_BLOCK_BYTES, MAX_TRIM_BYTES, parse_mix_line};
 pub use arrivals::{ArrivalTimes, Arrivals, Rate};
 pub use classic::{
     CommandSpec, CpuKernel, CpuSpec, MAX_THREADS, MemoryKernel, MemorySpec, Stores, SystemKernel, SystemPart,
     SystemSpec, Workload, WorkloadError, WorkloadSpec, WorkloadSyntaxError, parse_workload, with_options,
 };
+pub use durability::{FlushKind, WriteSync};
 pub use fault::{FaultError, FaultSpec, Verdict};
 pub use job::{JobError, JobSpec};
-pub use limits::{MAX_OUTSTANDING, MAX_PHASE_NS, MAX_RATE, MAX_WORKERS};
+pub use limits::{MAX_OUTSTANDING, MAX_PATTERN_BYTES, MAX_PHASE_NS, MAX_RATE, MAX_WORKERS};
 pub use load::{ClockReading, Content, DEFAULT_TIMEOUT_NS, EngineKind, LoadSpec, UringOptions};
 pub use load_error::LoadError;
 pub use pass::{Amount, Traversal};

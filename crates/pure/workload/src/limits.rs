@@ -6,6 +6,10 @@ pub const MAX_OUTSTANDING: u32 = 4096;
 pub const MAX_WORKERS: u32 = 256;
 /// The most buffer memory a load may ask for, in bytes.
 pub(crate) const MAX_BUFFER_BYTES: u64 = 4 << 30;
+/// The longest pattern that is written, in bytes (fio's own limit).
+pub const MAX_PATTERN_BYTES: usize = 512;
+/// The most positions that take turns, beside the first.
+pub(crate) const MAX_POSITIONS: u32 = 255;
 /// The highest rate of an open loop, in operations per second: drawing the intended starts alone
 /// would take a fifth of a processor.
 pub const MAX_RATE: f64 = 1e7;

@@ -4,7 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::access::AccessSpec;
 use crate::arrivals::{ArrivalTimes, Rate};
-use crate::limits::{MAX_BUFFER_BYTES, MAX_MAP_BYTES, MAX_OUTSTANDING, MAX_PHASE_NS, MAX_RATE, MAX_WORKERS};
+use crate::durability::{FlushKind, WriteSync};
+use crate::limits::{
+    MAX_BUFFER_BYTES, MAX_MAP_BYTES, MAX_OUTSTANDING, MAX_PATTERN_BYTES, MAX_PHASE_NS, MAX_POSITIONS,
+    MAX_RATE, MAX_WORKERS,
+};
 use crate::load_error::LoadError;
 use crate::pass::{Amount, Traversal};
 use crate::random_map::RandomMap;
@@ -97,12 +101,25 @@ pub struct LoadSpec {
     /// An open loop's rate; without it the loop is closed: outstanding I/Os are kept up.
     #[serde(default)]
     pub rate: Option<Rate>,
-    /// A flush (fdatasync) after so many writes of a worker.
+    /// A flush after so many writes of a worker.
     #[serde(default)]
     pub flush_every: Option<u32>,
+    /// What a flush makes durable.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub flush: FlushKind,
+    /// Whether a flush follows when all else is done. It is not measured.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub flush_at_end: bool,
+    /// What each write makes durable before it completes.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub write_sync: WriteSync,
     /// What is written.
     #[serde(default)]
     pub content: Content,
+    /// Bytes that are repeated instead of random ones; where a share is to be compressible, only that share
+    /// is made of them. At most [`MAX_PATTERN_BYTES`](crate::MAX_PATTERN_BYTES).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pattern: Vec<u8>,
     /// Whether blocks carry seed, offset, sequence and checksum, and are checked when read.
     #[serde(default)]
     pub verify: bool,
@@ -138,6 +155,10 @@ fn is_zero(value: &u64) -> bool {
     *value == 0
 }
 
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 fn default_timeout_ns() -> u64 {
     DEFAULT_TIMEOUT_NS
 }
@@ -163,7 +184,11 @@ impl LoadSpec {
             arrival_seed: None,
             rate: None,
             flush_every: None,
+            flush: FlushKind::default(),
+            flush_at_end: false,
+            write_sync: WriteSync::default(),
             content: Content::default(),
+            pattern: Vec::new(),
             verify: false,
             uring: UringOptions::default(),
             processors: Vec::new(),
@@ -247,6 +272,8 @@ impl LoadSpec {
         }
         range("`timeout_ns`", self.timeout_ns, 1_000_000, MAX_PHASE_NS)?;
         range("`flush_every`", self.flush_every.unwrap_or(1).into(), 1, u32::MAX as u64 - 1)?;
+        range("`pattern`", self.pattern.len() as u64, 0, MAX_PATTERN_BYTES as u64)?;
+        range("`more_positions`", self.traversal.more_positions.into(), 0, MAX_POSITIONS.into())?;
         range("`compressible_percent`", self.content.compressible_percent.into(), 0, 100)?;
         range("`duplicate_percent`", self.content.duplicate_percent.into(), 0, 100)?;
         self.check_combinations()?;
@@ -264,7 +291,8 @@ impl LoadSpec {
         }
         if let Some(trace) = &self.trace {
             trace.check_region(self.region_bytes)?;
-        } else if self.region_bytes < block_bytes {
+        } else if self.region_bytes < self.access.longest_bytes() {
+            let block_bytes = self.access.longest_bytes();
             return Err(LoadError::RegionTooSmall { region_bytes: self.region_bytes, block_bytes });
         }
         Ok(())
@@ -335,10 +363,10 @@ impl LoadSpec {
                 "the trace is over before measuring begins; lower the ramp-up",
             );
         }
-        if self.verify && self.content != Content::default() {
+        if self.verify && (self.content != Content::default() || !self.pattern.is_empty()) {
             return conflict(
                 "`verify`",
-                "`compressible_percent` or `duplicate_percent`",
+                "`compressible_percent`, `duplicate_percent` or `pattern`",
                 "blocks that are verified have contents of their own; leave one out",
             );
         }

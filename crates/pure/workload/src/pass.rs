@@ -42,8 +42,17 @@ pub struct Traversal {
     pub every_block_once: bool,
     /// Reads, and writes with trims, each go on from where the last of their kind has ended.
     pub position_per_direction: bool,
+    /// Beside the first, so many positions take turns, each going on from where its own last operation has
+    /// ended (a file that fio has open several times).
+    #[serde(skip_serializing_if = "is_zero")]
+    pub more_positions: u32,
     /// All workers begin at their region's start; otherwise at places spread evenly over it.
     pub same_start: bool,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde passes it so
+fn is_zero(value: &u32) -> bool {
+    *value == 0
 }
 
 impl Traversal {

@@ -33,13 +33,13 @@ pub enum Placement {
         /// How many of the seeks go there, in percent.
         access_percent: f64,
     },
-    /// Each seek goes this far on from the one before, in bytes, and wraps around.
+    /// Each seek goes this far on from the one before, in bytes; beyond the end it begins again at the region's start.
     Strided {
         /// The distance, in bytes.
         stride_bytes: u64,
     },
-    /// Each seek goes this far back from the one before, in bytes, and wraps around; the first one goes this
-    /// far back from the region's last position.
+    /// Each seek goes this far back from the one before, in bytes. The first one goes to the region's start,
+    /// and what would lie before that goes this far back from the region's last position.
     Backward {
         /// The distance, in bytes.
         stride_bytes: u64,
@@ -152,7 +152,8 @@ pub(crate) enum Chooser {
     Zipf { ranks: Zipf<f64>, scatter: Scatter },
     Pareto { positions: f64, power: f64, scatter: Scatter },
     Hot { hot: u64, cold: u64, hot_below: f64 },
-    Strided { next: u64, step: u64, positions: u64 },
+    Strided { next: u64, first: u64, step: u64, positions: u64 },
+    Backward { next: u64, step: u64, last: u64 },
     Part { first: u64, count: u64 },
     Zones { next: u64, zone: u64, skip: u64, positions: u64 },
 }
@@ -181,13 +182,12 @@ impl Chooser {
             }
             Placement::Strided { stride_bytes } => Self::Strided {
                 next: start % positions,
-                step: stride_bytes / align_bytes % positions,
+                first: start % positions % (stride_bytes / align_bytes).max(1),
+                step: (stride_bytes / align_bytes).max(1),
                 positions,
             },
             Placement::Backward { stride_bytes } => {
-                let back = stride_bytes / align_bytes % positions;
-                let step = (positions - back) % positions;
-                Self::Strided { next: (positions - 1 + step) % positions, step, positions }
+                Self::Backward { next: 0, step: (stride_bytes / align_bytes).max(1), last: positions - 1 }
             }
             Placement::Zones { zone_bytes, skip_bytes } => Self::Zones {
                 next: 0,
@@ -212,9 +212,8 @@ impl Chooser {
     /// How many operations a pass takes that leaves something out.
     pub(crate) fn pass_operations(&self) -> Option<u64> {
         match *self {
-            Self::Strided { step, positions, .. } => {
-                Some(positions.div_ceil(step.min(positions - step).max(1)))
-            }
+            Self::Strided { step, positions, .. } => Some(positions.div_ceil(step)),
+            Self::Backward { step, last, .. } => Some((last + 1).div_ceil(step)),
             Self::Zones { zone, skip, positions, .. } => {
                 let (whole, rest) = (positions / (zone + skip), positions % (zone + skip));
                 Some(whole * zone + rest.min(zone))
@@ -225,10 +224,8 @@ impl Chooser {
 
     /// Has a strided worker begin at the region's start.
     pub(crate) fn begin_at_start(&mut self) {
-        if let Self::Strided { next, step, positions } = self
-            && *step * 2 <= *positions
-        {
-            *next = 0;
+        if let Self::Strided { next, first, .. } = self {
+            (*next, *first) = (0, 0);
         }
     }
 
@@ -267,9 +264,15 @@ impl Chooser {
                 position
             }
             Self::Part { first, count } => *first + random.below(*count),
-            Self::Strided { next, step, positions } => {
+            Self::Strided { next, first, step, positions } => {
                 let position = *next;
-                *next = (position + *step) % *positions;
+                let beyond = position.saturating_add(*step);
+                *next = if beyond < *positions { beyond } else { *first };
+                position
+            }
+            Self::Backward { next, step, last } => {
+                let position = *next;
+                *next = position.checked_sub(*step).unwrap_or(last.saturating_sub(*step));
                 position
             }
         }

@@ -1,5 +1,7 @@
 //! One worker's operations, drawn one at a time.
 
+use std::collections::VecDeque;
+
 use virtbench_units::{Random, SeedSequence};
 
 use crate::access::AccessSpec;
@@ -122,6 +124,8 @@ pub struct Stream {
     start_bytes: u64,
     /// Where the last operation has ended: any, or the last read and the last of all others.
     positions: [u64; 2],
+    /// Positions whose turn comes later.
+    waiting: VecDeque<[u64; 2]>,
     /// Which of the positions is that of operations that are no reads.
     write_position: usize,
     map: Option<Box<RandomMap>>,
@@ -199,6 +203,7 @@ impl Stream {
             region_bytes,
             start_bytes: 0,
             positions: [start_bytes; 2],
+            waiting: VecDeque::new(),
             write_position: 0,
             map: None,
             left: None,
@@ -215,7 +220,8 @@ impl Stream {
     /// The same stream that knows whether it is steady.
     fn settled(mut self) -> Self {
         let is_uniform = matches!(self.lines.as_slice(), [line] if line.delay_ns == 0);
-        self.is_steady = is_uniform && self.left.is_none() && self.flush_every == u32::MAX;
+        self.is_steady =
+            is_uniform && self.waiting.is_empty() && self.left.is_none() && self.flush_every == u32::MAX;
         self
     }
 
@@ -251,7 +257,8 @@ impl Stream {
         if traversal.every_block_once {
             self.map = Some(Box::new(RandomMap::new(self.region_bytes, block_bytes)));
         }
-        self
+        self.waiting = (0..traversal.more_positions).map(|_| self.positions).collect();
+        self.settled()
     }
 
     /// The same stream that ends when this is done.
@@ -277,8 +284,7 @@ impl Stream {
     #[inline]
     #[must_use]
     pub fn is_over(&self) -> bool {
-        let is_done = self.left.as_ref().is_some_and(|left| left.bytes == 0 || left.operations == 0);
-        is_done && self.writes_until_flush > 0
+        self.left.as_ref().is_some_and(|left| left.bytes == 0 || left.operations == 0)
     }
 
     /// What to do with a slot that is free. A call of its own takes a tenth of the null target's loop.
@@ -312,12 +318,13 @@ impl Stream {
     /// What comes before the next operation: a flush, a delay, the end. If nothing does, its burst is one operation shorter.
     #[inline(never)]
     fn instead_of_operation(&mut self) -> Option<NextOp> {
+        // As in fio, none follows the last write.
+        if self.is_over() {
+            return Some(NextOp::End);
+        }
         if self.writes_until_flush == 0 {
             self.writes_until_flush = self.flush_every;
             return Some(NextOp::Issue(Op { direction: Direction::Flush, offset: 0, len: 0, line: 0 }));
-        }
-        if self.is_over() {
-            return Some(NextOp::End);
         }
         if self.left_in_burst == 0 {
             if self.delay_due {
@@ -327,6 +334,9 @@ impl Stream {
             self.begin_burst();
         }
         self.left_in_burst -= 1;
+        if let Some(next) = self.waiting.pop_front() {
+            self.waiting.push_back(std::mem::replace(&mut self.positions, next));
+        }
         if self.left_in_burst == 0 {
             self.delay_due = self.lines[self.current].delay_ns > 0;
         }

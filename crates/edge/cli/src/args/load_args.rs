@@ -97,7 +97,7 @@ pub struct ApplyArgs {
     /// Apply no load: check what an earlier run with --verify and the same --seed, --bs, --align and
     /// --size has written, against the ledger it left: what was flushed must be there, even if load or
     /// target were killed; what was sent later may be
-    #[arg(long, requires = "seed", conflicts_with_all = ["verify", "rate", "spec", "export", "steady", "repeat", "repeat_until"], help_heading = "Contents")]
+    #[arg(long, requires = "seed", conflicts_with_all = ["verify", "rate", "spec", "fio", "export", "steady", "repeat", "repeat_until"], help_heading = "Contents")]
     pub verify_only: bool,
 }
 

@@ -8,24 +8,35 @@ use virtbench_formats::Format;
 
 /// A load from a file, and results into files.
 #[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("load_of_others").args(["spec", "fio"]))]
 pub struct SpecArgs {
     /// Run the load that a file describes: Iometer's .icf, a fio job file, diskspd command lines, or
     /// JSON. Its times, workers and outstanding I/Os hold unless an option here says otherwise
     #[arg(long, value_name = "FILE", conflicts_with_all = ["bs", "read", "random", "think", "burst", "align", "mix"])]
     pub spec: Option<PathBuf>,
+    /// Run the jobs of a fio command line, such as '--name=a --rw=randread --bs=4k --size=1g'
+    #[arg(long, value_name = "OPTIONS", allow_hyphen_values = true, conflicts_with_all = ["bs", "read", "random", "think", "burst", "align", "mix"])]
+    pub fio: Option<String>,
     /// Format of --spec
     #[arg(long, value_enum, default_value = "auto", requires = "spec")]
     pub format: FormatArg,
-    /// Run --spec without what cannot be honoured, and say what that was
-    #[arg(long, requires = "spec")]
+    /// Run --spec or --fio without what cannot be honoured, and say what that was
+    #[arg(long, requires = "load_of_others")]
     pub lenient: bool,
-    /// Print what --spec asks for, phase by phase, and run nothing
-    #[arg(long, requires = "spec")]
+    /// Print what --spec or --fio asks for, phase by phase, and run nothing
+    #[arg(long, requires = "load_of_others")]
     pub dry_run: bool,
     /// Write the results in another tool's format as well; may be repeated: fio-json (fio-plot and
     /// other readers of fio), iometer-csv, hlog (HdrHistogram), openmetrics (Prometheus)
     #[arg(long, value_name = "FORMAT=FILE")]
     pub export: Vec<ExportArg>,
+}
+
+impl SpecArgs {
+    /// Whether the load comes from another tool's words.
+    pub fn is_given(&self) -> bool {
+        self.spec.is_some() || self.fio.is_some()
+    }
 }
 
 /// Format of a load's file.
@@ -37,6 +48,8 @@ pub enum FormatArg {
     Icf,
     /// fio job file
     Fio,
+    /// fio command lines
+    FioCommand,
     /// diskspd command lines
     Diskspd,
     /// virtbench's own (docs/formats.md)
@@ -49,6 +62,7 @@ impl From<FormatArg> for Option<Format> {
             FormatArg::Auto => None,
             FormatArg::Icf => Some(Format::Icf),
             FormatArg::Fio => Some(Format::Fio),
+            FormatArg::FioCommand => Some(Format::FioCommand),
             FormatArg::Diskspd => Some(Format::Diskspd),
             FormatArg::Json => Some(Format::Json),
         }

@@ -13,7 +13,7 @@ pub struct TraceArgs {
     /// each replays every n-th operation
     #[arg(long, value_name = "FILE", help_heading = "Trace", conflicts_with_all = [
         "bs", "read", "random", "think", "burst", "align", "mix", "rate", "distribution", "trim", "flush_every",
-        "spec", "steady", "verify_only",
+        "spec", "fio", "steady", "verify_only",
     ])]
     pub trace: Option<PathBuf>,
     /// How fast: recorded, a speed such as 2x or 0.5x (open loop: latency counts from the intended

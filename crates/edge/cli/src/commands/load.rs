@@ -66,7 +66,7 @@ pub fn execute(args: &LoadArgs, matches: Option<&ArgMatches>) -> Outcome {
     }
     // Whatever ended the jobs, those that were measured are reported.
     if args.shape.json {
-        report::write_json(args.spec.spec.is_some(), &plan, &done, &together)?;
+        report::write_json(args.spec.is_given(), &plan, &done, &together)?;
     }
     ran.and(export::write(&args.spec.export, &done))
 }

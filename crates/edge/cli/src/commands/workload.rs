@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 use virtbench_engine::Control;
 use virtbench_record::{Better, HostUse, Metric, WorkloadOutcome};
-use virtbench_workloads::{RunError, Storage, prepare};
+use virtbench_workloads::{RunError, Storage, prepare_until};
 
 use crate::args::workload::WorkloadArgs;
 use crate::exit::{Failure, Kind, Outcome};
@@ -26,7 +26,7 @@ struct Report<'a> {
 pub fn execute(args: &WorkloadArgs) -> Outcome {
     let spec = &args.workload;
     let place = args.place.clone().map(Storage::Path);
-    let mut prepared = prepare(spec, place.as_ref()).map_err(refusal)?;
+    let mut prepared = prepare_until(spec, place.as_ref(), &interrupt::requested).map_err(refusal)?;
     let run = |control: &Control, on_measuring: OnMeasuring<'_>| prepared.run(control, 0, on_measuring);
     let bar = progress::timer(Some(spec.ramp_ns + spec.expected_ns()), spec.workload.name());
     let tick = Duration::from_millis(100);
@@ -48,6 +48,7 @@ pub fn execute(args: &WorkloadArgs) -> Outcome {
 
 fn refusal(error: RunError) -> Failure {
     let kind = match error {
+        _ if interrupt::requested() => Kind::Interrupted,
         RunError::Workload(_) | RunError::Misfit(_) => Kind::Usage,
         RunError::Storage(_) => Kind::Target,
         RunError::Resource { .. } => Kind::Environment,

@@ -31,6 +31,7 @@ mod fence_serve;
 mod fence_status;
 mod fence_uml;
 mod fence_unit;
+mod fio_beside;
 mod history;
 mod hosts;
 mod libvirt;

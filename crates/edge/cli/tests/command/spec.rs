@@ -173,3 +173,22 @@ fn a_job_that_ends_takes_the_others_with_it_and_steady_figures_end_a_job() {
     assert!(jobs.iter().all(|job| job["interrupted"] == false));
     assert!(jobs[1]["notes"].to_string().contains("steady after"), "{}", jobs[1]["notes"]);
 }
+
+#[test]
+fn a_file_is_made_large_enough_for_later_phases() {
+    let folder = folder();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let job = "bs=64k\nioengine=psync\nnumber_ios=1\n";
+    let text = format!("[a]\nsize=1m\n{job}[b]\nstonewall\nsize=4m\n{job}");
+    fs::write(path("jobs.fio"), text).unwrap();
+    let (spec, target) = (path("jobs.fio"), path("t.img"));
+    let done = run(&["load", "--spec", &spec, "--target", &target, "--json"]);
+    assert_eq!(done.code(), 0, "{done:?}");
+    assert_eq!(fs::metadata(&target).unwrap().len(), 4 << 20);
+    assert_eq!(done.json()["jobs"][0]["spec"]["region_bytes"], 1 << 20);
+    // One that is there and too small for a later phase is refused before the first.
+    fs::write(&target, vec![1; 1 << 20]).unwrap();
+    let done = run(&["load", "--spec", &spec, "--target", &target]);
+    assert_eq!((done.code(), done.stdout.as_str()), (3, ""), "{done:?}");
+    assert!(done.stderr.contains("less than the 4 MiB asked for"), "{}", done.stderr);
+}

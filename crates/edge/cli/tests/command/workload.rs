@@ -1,6 +1,9 @@
 //! `virtbench workload` as a user runs it.
 
-use crate::support::{folder, run};
+use std::fs;
+use std::process::Stdio;
+
+use crate::support::{finish, folder, run, signal, virtbench, wait_for};
 
 #[test]
 fn memory_throughput_is_one_object_with_a_sample_a_run() {
@@ -92,4 +95,29 @@ fn a_model_that_is_not_understood_is_exit_code_2_with_its_line() {
     let done = run(&["workload", model.to_str().unwrap()]);
     assert_eq!(done.code(), 2, "{done:?}");
     assert!(done.stderr.contains("line 2") && done.stderr.contains("leafdirs"), "{done:?}");
+}
+
+#[test]
+fn a_model_whose_folders_are_being_made_stops_at_once_and_leaves_none() {
+    let folder = folder();
+    let (model, place) = (folder.path().join("many.f"), folder.path().join("place"));
+    let text = "define fileset name=big,path=/x,size=0,entries=200000,dirwidth=5,prealloc\n\
+        define process name=p,instances=1\n{\n thread name=t,memsize=1m,instances=1\n {\n\
+        flowop listdir name=l,filesetname=big\n }\n}\nrun 2\n";
+    fs::write(&model, text).unwrap();
+    let child = virtbench()
+        .arg("workload")
+        .arg(&model)
+        .arg("--dir")
+        .arg(&place)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let made = place.join("virtbench-files").join("big");
+    wait_for("the first folders", || made.exists().then_some(()));
+    signal(&child, "TERM");
+    let done = finish(child);
+    assert_eq!(done.code(), 130, "{done:?}");
+    assert!(done.stderr.contains("interrupted") && !place.exists(), "{}", done.stderr);
 }

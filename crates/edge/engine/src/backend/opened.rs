@@ -60,11 +60,11 @@ impl Opened {
         let (kind, note) = match target.source() {
             Source::Null => (Kind::Null(Null::default()), None),
             Source::File(file) if spec.engine == EngineKind::Psync => {
-                (Kind::Psync(Psync::new(file.clone())), None)
+                (Kind::Psync(Psync::new(file.clone(), spec)), None)
             }
             Source::File(file) => {
                 let (vectors, unit_bytes) = (vectors(buffers, slots), target.facts().alignment_bytes);
-                let (ring, note) = Uring::new(file.clone(), slots, &vectors, spec.uring, unit_bytes)?;
+                let (ring, note) = Uring::new(file.clone(), slots, &vectors, spec, unit_bytes)?;
                 (Kind::Uring(Box::new(ring)), note)
             }
             #[cfg(feature = "network-targets")]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use io_uring::types::{Fd, Fixed, FsyncFlags, SubmitArgs, Timespec};
 use io_uring::{IoUring, opcode, squeue};
-use virtbench_workload::{Direction, Op, UringOptions};
+use virtbench_workload::{Direction, FlushKind, LoadSpec, Op, WriteSync};
 
 use super::uring_setup::{build_ring, polling_refused};
 use super::{Backend, Completion};
@@ -39,6 +39,8 @@ pub(crate) struct Uring {
     heartbeat_armed: bool,
     submission_polling: bool,
     completion_polling: bool,
+    flush_flags: FsyncFlags,
+    write_flags: i32,
 }
 
 impl Uring {
@@ -51,9 +53,10 @@ impl Uring {
         file: Arc<File>,
         slots: u32,
         buffers: &[libc::iovec],
-        options: UringOptions,
+        spec: &LoadSpec,
         unit_bytes: u32,
     ) -> Result<(Self, Option<String>), EngineError> {
+        let options = spec.uring;
         let ring = build_ring(slots + 1, options)?;
         let file_registered = ring.submitter().register_files(&[file.as_raw_fd()]).is_ok();
         // SAFETY: the caller keeps the buffers mapped for as long as the backend lives, and an
@@ -70,6 +73,15 @@ impl Uring {
             heartbeat_armed: false,
             submission_polling: options.submission_polling,
             completion_polling: options.completion_polling,
+            flush_flags: match spec.flush {
+                FlushKind::Data => FsyncFlags::DATASYNC,
+                FlushKind::All => FsyncFlags::empty(),
+            },
+            write_flags: match spec.write_sync {
+                WriteSync::None => 0,
+                WriteSync::Data => libc::RWF_DSYNC,
+                WriteSync::All => libc::RWF_SYNC,
+            },
         };
         if let Some(buffer) = buffers.first().filter(|_| options.completion_polling) {
             backend.probe_polling(buffer.iov_base.cast(), unit_bytes)?;
@@ -109,30 +121,35 @@ impl Uring {
     fn entry(&self, slot: u32, op: Op, buffer: *mut u8) -> squeue::Entry {
         let fd = Fd(self.file.as_raw_fd());
         macro_rules! build {
-            ($plain:ident, $fixed:ident, $pointer:expr) => {
+            ($plain:ident, $fixed:ident, $pointer:expr, $flags:expr) => {
                 match (self.file_registered, self.buffers_registered) {
-                    (true, true) => {
-                        opcode::$fixed::new(Fixed(0), $pointer, op.len, slot as u16).offset(op.offset).build()
+                    (true, true) => opcode::$fixed::new(Fixed(0), $pointer, op.len, slot as u16)
+                        .offset(op.offset)
+                        .rw_flags($flags)
+                        .build(),
+                    (false, true) => opcode::$fixed::new(fd, $pointer, op.len, slot as u16)
+                        .offset(op.offset)
+                        .rw_flags($flags)
+                        .build(),
+                    (true, false) => opcode::$plain::new(Fixed(0), $pointer, op.len)
+                        .offset(op.offset)
+                        .rw_flags($flags)
+                        .build(),
+                    (false, false) => {
+                        opcode::$plain::new(fd, $pointer, op.len).offset(op.offset).rw_flags($flags).build()
                     }
-                    (false, true) => {
-                        opcode::$fixed::new(fd, $pointer, op.len, slot as u16).offset(op.offset).build()
-                    }
-                    (true, false) => {
-                        opcode::$plain::new(Fixed(0), $pointer, op.len).offset(op.offset).build()
-                    }
-                    (false, false) => opcode::$plain::new(fd, $pointer, op.len).offset(op.offset).build(),
                 }
             };
         }
         let entry = match op.direction {
-            Direction::Read => build!(Read, ReadFixed, buffer),
-            Direction::Write => build!(Write, WriteFixed, buffer.cast_const()),
+            Direction::Read => build!(Read, ReadFixed, buffer, 0),
+            Direction::Write => build!(Write, WriteFixed, buffer.cast_const(), self.write_flags),
             // Rare enough to go by the plain descriptor. Punching a hole discards on block devices too.
             Direction::Trim => opcode::Fallocate::new(fd, op.len.into())
                 .offset(op.offset)
                 .mode(libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE)
                 .build(),
-            Direction::Flush => opcode::Fsync::new(fd).flags(FsyncFlags::DATASYNC).build(),
+            Direction::Flush => opcode::Fsync::new(fd).flags(self.flush_flags).build(),
         };
         entry.user_data(u64::from(slot))
     }

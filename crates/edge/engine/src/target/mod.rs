@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use virtbench_record::TargetFacts;
 use virtbench_units::format_bytes;
-use virtbench_workload::{FaultSpec, LoadSpec};
+use virtbench_workload::{FaultSpec, LoadSpec, WriteSync};
 
 pub use error::TargetError;
 pub use guard::is_test_file;
@@ -118,6 +118,17 @@ impl Target {
         Ok(())
     }
 
+    /// Makes everything durable that has been written to a file or device.
+    ///
+    /// # Errors
+    /// The target could not write it.
+    pub(crate) fn flush(&self) -> io::Result<()> {
+        match &self.source {
+            Source::File(file) => file.sync_all(),
+            _ => Ok(()),
+        }
+    }
+
     /// The longest request that the target takes, in bytes.
     pub(crate) fn max_request_bytes(&self) -> u64 {
         match &self.source {
@@ -151,6 +162,12 @@ impl Target {
             Source::Nbd(source) => source.check_fit(spec)?,
             #[cfg(feature = "network-targets")]
             Source::VhostUser(source) => source.check_fit(spec)?,
+        }
+        if spec.write_sync != WriteSync::None && !self.facts.kind.is_local() {
+            return Err(format!(
+                "writes that are durable before they complete cannot be asked of {}: leave out sync=",
+                self.facts.path
+            ));
         }
         // 1 where the page cache takes anything.
         let unit = u64::from(alignment_bytes);

@@ -21,6 +21,9 @@ pub fn detect(text: &str) -> Option<Format> {
         if program == "diskspd" || program == "diskspd.exe" || lower.starts_with("-b") {
             return Some(Format::Diskspd);
         }
+        if program == "fio" && lower.contains(" -") {
+            return Some(Format::FioCommand);
+        }
         // Comments of fio and of scripts, and a script's other lines, say nothing.
     }
     None
@@ -37,6 +40,7 @@ mod tests {
             ("; a comment\n# another\n[global]\nrw=read", Some(Format::Fio)),
             ("@echo off\r\n\"C:\\Tools\\diskspd.exe\" -b4K -d10 x.dat", Some(Format::Diskspd)),
             ("-b8K -d30 -o4 -t8 -h -r -w25 testfile.dat", Some(Format::Diskspd)),
+            ("#!/bin/sh\nfio --name=a --rw=read\n", Some(Format::FioCommand)),
             ("\n  {\"format\": 1}", Some(Format::Json)),
             ("hello", None),
             ("", None),

@@ -9,6 +9,8 @@ pub enum Format {
     Icf,
     /// A fio job file.
     Fio,
+    /// fio command lines, one a line.
+    FioCommand,
     /// diskspd command lines, one a line.
     Diskspd,
     /// virtbench's own (docs/formats.md).
@@ -20,6 +22,7 @@ impl fmt::Display for Format {
         f.write_str(match self {
             Self::Icf => "Iometer configuration",
             Self::Fio => "fio job file",
+            Self::FioCommand => "fio command line",
             Self::Diskspd => "diskspd command line",
             Self::Json => "JSON load",
         })

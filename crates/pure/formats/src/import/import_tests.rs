@@ -1,5 +1,5 @@
 use proptest::prelude::*;
-use virtbench_workload::{AccessLine, AccessSpec, EngineKind, LoadSpec, Placement};
+use virtbench_workload::{AccessLine, AccessSpec, EngineKind, LoadSpec, Placement, WriteSync};
 
 use super::*;
 use crate::{write_fio, write_icf, write_json};
@@ -47,7 +47,6 @@ fn an_older_iometer_with_fewer_columns_is_read() {
 #[test]
 fn what_iometer_can_and_this_cannot_is_named_with_its_line() {
     let text = ICF
-        .replace("2097152,0,2", "2097152,63,2")
         .replace("8192,62.5,60,100,2,4,0,0", "8192,62.5,60,100,2,4,0,512")
         .replace("\tNORMAL", "\tCYCLE_WORKERS");
     let Err(ImportError::NotUnderstood { remarks, hopeless: 0 }) = import(text.as_bytes(), None, false)
@@ -55,12 +54,53 @@ fn what_iometer_can_and_this_cannot_is_named_with_its_line() {
         panic!()
     };
     let said = remarks.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
-    for word in
-        ["line 18: test type CYCLE_WORKERS", "line 28: a reply of 512 bytes", "line 44: starting sector 63"]
-    {
+    for word in ["line 18: test type CYCLE_WORKERS", "line 28: a reply of 512 bytes"] {
         assert!(said.contains(word), "{word} is not in:\n{said}");
     }
     assert_eq!(import(text.as_bytes(), None, true).unwrap().ignored, remarks);
+}
+
+#[test]
+fn what_iometer_shows_while_it_measures_is_passed_over() {
+    let display = "'RESULTS DISPLAY =====\n'Record Last Update Results,Update Frequency,Update Type\n\tDISABLED,1,LAST_UPDATE\n\
+        'Bar chart 1 statistic\n\tTotal I/Os per Second\n'END results display\n";
+    let text = ICF.replace("'ACCESS SPECIFICATIONS", &format!("{display}'ACCESS SPECIFICATIONS"));
+    assert_eq!(strict(&text).jobs, strict(ICF).jobs);
+    let cut = ICF.replace("'ACCESS SPECIFICATIONS", "'RESULTS DISPLAY ===\n'x").replace("'END access", "'x");
+    assert!(import(cut.as_bytes(), None, false).unwrap_err().to_string().contains("results display"));
+}
+
+#[test]
+fn a_worker_of_iometer_without_a_target_is_idle() {
+    let (before, second) = ICF.split_once("\tWorker 2").unwrap();
+    let target = "'Target\n\t/dev/sdb\n'Target type\n\tDISK\n'End target\n";
+    assert!(second.contains(target), "the example has changed");
+    let load = strict(&format!("{before}\tWorker 2{}", second.replacen(target, "", 1)));
+    assert!(load.jobs.iter().all(|job| job.load.workers == 1), "{:?}", load.jobs);
+    assert!(load.notes.iter().any(|note| note.starts_with("1 of 2 workers")), "{:?}", load.notes);
+    // Where none has a target, the user names one.
+    let without = strict(&ICF.replace(target, ""));
+    assert_eq!(without.jobs.iter().map(|job| job.load.workers).collect::<Vec<_>>(), [2, 2]);
+}
+
+#[test]
+fn a_starting_sector_of_iometer_is_where_a_worker_begins() {
+    let text = ICF.replacen("2097152,0,2", "2097152,65536,2", 1);
+    let load = strict(&text);
+    let places: Vec<_> =
+        load.jobs.iter().map(|job| (job.group, job.load.start_bytes, job.load.workers)).collect();
+    assert_eq!(places, [(0, 65536 * 512, 1), (0, 0, 1), (1, 65536 * 512, 1), (1, 0, 1)]);
+}
+
+#[test]
+fn iometer_s_alignment_of_0_is_the_sector_of_the_device() {
+    let surroundings = Surroundings {
+        sector_of: &|target| (target == "/dev/sdb").then_some(4096),
+        ..Surroundings::default()
+    };
+    let load = import_within(ICF.as_bytes(), None, false, &surroundings).unwrap();
+    assert_eq!(load.jobs[1].load.access.lines[0].align_bytes, 4096);
+    assert_eq!(strict(ICF).jobs[1].load.access.lines[0].align_bytes, 512, "where it is not known");
 }
 
 #[test]
@@ -150,8 +190,22 @@ fn diskspd_options_mean_what_they_say() {
         one("-r -rdpct90/10 x").load.access.lines[0].placement,
         Placement::Hot { data_percent: 10.0, access_percent: 90.0 }
     );
-    assert_eq!(one("-Sh -w100 x").load.flush_every, Some(1));
-    assert_eq!(one("-Sh x").load.flush_every, None);
+    let durable = |options: &str| (one(options).load.write_sync, one(options).load.flush_every);
+    assert_eq!(durable("-Sh -w100 x"), (WriteSync::Data, None));
+    assert_eq!(durable("-Sh x"), (WriteSync::None, None));
+    let written = |options: &str| one(options).load.pattern;
+    assert_eq!((written("-w9 x"), written("-w9 -Z x")), ((0..=255).collect(), vec![0]));
+    assert!(written("-w9 -Zr x").is_empty() && written("x").is_empty());
+    let part = one("-B16M:4M -c64M x");
+    assert_eq!((part.load.start_bytes, part.size_bytes), (16 << 20, Some(4 << 20)));
+    assert_eq!(one("-B16M -c64M x").size_bytes, Some(48 << 20));
+    let lines = one("-r -rdpct80/10:15/20 x").load.access.lines;
+    let shares: Vec<_> = lines.iter().map(|line| (line.share_percent, line.placement)).collect();
+    let part = |from_percent, to_percent| Placement::Part { from_percent, to_percent };
+    assert_eq!(shares, [(80.0, part(0.0, 10.0)), (15.0, part(10.0, 30.0)), (5.0, part(30.0, 100.0))]);
+    let targets: Vec<_> =
+        diskspd("-d1 io.dat > r.txt").unwrap().jobs.into_iter().map(|job| job.target).collect();
+    assert_eq!(targets, [Some("io.dat".to_owned())]);
     assert_eq!((one("-Su x").load.direct, one("-Sb x").load.direct), (true, false));
     assert_eq!(one("-g100i -t3 x").load.rate.unwrap().per_second, 300.0);
     assert_eq!(one("-g64 -b64K x").load.rate.unwrap().per_second, 64_000.0 / 65_536.0);
@@ -167,7 +221,6 @@ fn diskspd_options_mean_what_they_say() {
 fn diskspd_options_without_a_meaning_are_refused_by_place() {
     for (options, word) in [
         ("-d10 -Xp.xml x", "line 1, argument 2: -Xp.xml: XML profiles are not read"),
-        ("-B1M x", "target's start"),
         ("-si x", "sequential offset"),
         ("-Sm x", "only the flags"),
         ("-q x", "not known"),

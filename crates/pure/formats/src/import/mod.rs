@@ -13,6 +13,7 @@ mod json;
 mod limits;
 mod remark;
 mod schedule;
+mod words;
 
 use alignment::common_alignment;
 pub use detect::detect;
@@ -59,8 +60,9 @@ pub fn import_within(
     let format = format.or_else(|| detect(text)).ok_or(ImportError::UnknownFormat)?;
     let mut findings = Findings::default();
     let jobs = match format {
-        Format::Icf => icf::read(text, &mut findings)?,
+        Format::Icf => icf::read(text, surroundings, &mut findings)?,
         Format::Fio => fio::read(text, surroundings, &mut findings)?,
+        Format::FioCommand => fio::read_commands(text, surroundings, &mut findings)?,
         Format::Diskspd => diskspd::read(text, &mut findings)?,
         Format::Json => json::read(text)?,
     };

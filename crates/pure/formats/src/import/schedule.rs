@@ -122,6 +122,10 @@ pub struct Surroundings<'a> {
     pub variable: &'a dyn Fn(&str) -> Option<String>,
     /// The size of a target, in bytes, where it exists.
     pub size_of: &'a dyn Fn(&str) -> Option<u64>,
+    /// The sector of the device that a target is or lies on, in bytes, where that is known.
+    pub sector_of: &'a dyn Fn(&str) -> Option<u64>,
+    /// The text of another file that is named in this one.
+    pub text_of: &'a dyn Fn(&str) -> Result<String, String>,
     /// Processors of this machine.
     pub processors: u64,
     /// Its memory, in bytes.
@@ -136,6 +140,8 @@ impl Default for Surroundings<'_> {
         Self {
             variable: &|_| None,
             size_of: &|_| None,
+            sector_of: &|_| None,
+            text_of: &|_| Err("no file can be read here".into()),
             processors: 1,
             memory_bytes: 1 << 30,
             page_bytes: 4096,

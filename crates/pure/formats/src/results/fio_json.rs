@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use virtbench_record::{DirectionStats, LoadOutcome};
 use virtbench_workload::{EngineKind, LoadSpec};
 
+use super::moment::Moment;
 use super::{ExportError, JobResult, histogram};
 
 /// fio's default percentiles.
@@ -31,7 +32,7 @@ pub fn fio_json(version: &str, jobs: &[JobResult<'_>]) -> Result<String, ExportE
         "timestamp": ended_ms / 1000,
         "timestamp_ms": ended_ms,
         "time": time_text(ended_ms / 1000),
-        "global options": {},
+        "global options": common(jobs),
         "jobs": list,
         "disk_util": [],
     });
@@ -40,37 +41,24 @@ pub fn fio_json(version: &str, jobs: &[JobResult<'_>]) -> Result<String, ExportE
     Ok(text)
 }
 
-/// Such as `Sat Nov 21 08:41:15 2026`, in UTC. Civil date from days: Hinnant, "chrono-Compatible
-/// Low-Level Date Algorithms".
+/// Such as `Sat Nov 21 08:41:15 2026`, in UTC.
 fn time_text(unix_s: u64) -> String {
     const MONTHS: [&str; 12] =
         ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
-    let (days, second) = (unix_s / 86_400, unix_s % 86_400);
-    let shifted = days + 719_468;
-    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 { shifted_month + 2 } else { shifted_month - 10 };
-    let year = era * 400 + year_of_era + u64::from(month < 2);
+    let Moment { year, month, day, weekday, hour, minute, second } = Moment::from_unix(unix_s);
     let pick = |names: &[&'static str], index: u64| {
         usize::try_from(index).ok().and_then(|i| names.get(i).copied()).unwrap_or("")
     };
-    format!(
-        "{} {} {day:2} {:02}:{:02}:{:02} {year}",
-        pick(&DAYS, days % 7),
-        pick(&MONTHS, month),
-        second / 3600,
-        second / 60 % 60,
-        second % 60
-    )
+    let (weekday, month) = (pick(&DAYS, weekday), pick(&MONTHS, month - 1));
+    format!("{weekday} {month} {day:2} {hour:02}:{minute:02}:{second:02} {year}")
 }
 
 fn job_json(job: &JobResult<'_>, group: u64) -> Result<Value, ExportError> {
     let outcome = job.outcome;
-    let (reads, writes) = (histogram(&outcome.read)?, histogram(&outcome.write)?);
+    let none = DirectionStats::default();
+    let trim = outcome.trim.as_ref().unwrap_or(&none);
+    let (reads, writes, trims) = (histogram(&outcome.read)?, histogram(&outcome.write)?, histogram(trim)?);
     let runtime_ms = outcome.elapsed_ns / 1_000_000;
     let cpu = |ns: u64| {
         let available = outcome.elapsed_ns as f64 * f64::from(outcome.spec.workers.max(1));
@@ -78,14 +66,13 @@ fn job_json(job: &JobResult<'_>, group: u64) -> Result<Value, ExportError> {
     };
     let [user_ns, system_ns] = outcome.own_cpu_ns;
     let mut all = reads.clone();
-    // Both have the bounds of every recorder, so that the sum cannot fail.
-    let _ = all.add(&writes);
+    // All have the bounds of every recorder, so that the sum cannot fail.
+    let _ = all.add(&writes).and_then(|()| all.add(&trims));
     let [latency_ns, latency_us, latency_ms] = latencies(&all);
-    let none = DirectionStats::default();
-    let empty = Histogram::<u64>::new(3).unwrap_or_else(|_| all.clone());
     let mut sync = Map::new();
-    sync.insert("total_ios".into(), 0.into());
-    sync.insert("lat_ns".into(), no_latency());
+    let flush = outcome.flush.as_ref().unwrap_or(&none);
+    sync.insert("total_ios".into(), flush.operations.into());
+    sync.insert("lat_ns".into(), latency(flush));
     Ok(json!({
         "jobname": job.name,
         "groupid": group,
@@ -95,7 +82,7 @@ fn job_json(job: &JobResult<'_>, group: u64) -> Result<Value, ExportError> {
         "job options": options(job.name, outcome),
         "read": direction(&outcome.read, &reads, outcome),
         "write": direction(&outcome.write, &writes, outcome),
-        "trim": direction(&none, &empty, outcome),
+        "trim": direction(trim, &trims, outcome),
         "sync": sync,
         "job_runtime": runtime_ms,
         "usr_cpu": cpu(user_ns),
@@ -116,6 +103,17 @@ fn job_json(job: &JobResult<'_>, group: u64) -> Result<Value, ExportError> {
     }))
 }
 
+/// The options that are the same for all jobs: a reader that joins both finds nothing new.
+fn common(jobs: &[JobResult<'_>]) -> Value {
+    let mut all = jobs.iter().map(|job| options(job.name, job.outcome));
+    let Some(Value::Object(mut common)) = all.next() else { return Value::Object(Map::new()) };
+    for other in all {
+        common.retain(|key, value| other.get(key.as_str()) == Some(value));
+    }
+    common.remove("name");
+    Value::Object(common)
+}
+
 /// The options a fio job would have had. fio-plot finds its files by `rw`, `iodepth`, `numjobs`, `bs`.
 fn options(name: &str, outcome: &LoadOutcome) -> Value {
     let spec = &outcome.spec;
@@ -133,6 +131,11 @@ fn options(name: &str, outcome: &LoadOutcome) -> Value {
     say("direct", u8::from(outcome.target.direct).to_string());
     say("ioengine", if spec.engine == EngineKind::Psync { "psync" } else { "io_uring" }.to_owned());
     say("randseed", spec.seed.to_string());
+    // Clones are one result.
+    say("group_reporting", String::new());
+    if spec.start_bytes > 0 {
+        say("offset", spec.start_bytes.to_string());
+    }
     let share: f64 =
         spec.access.lines.iter().map(|line| line.share_percent * line.read_percent / 100.0).sum();
     if spec.access.reads() && spec.access.writes() {
@@ -159,19 +162,14 @@ fn pattern(spec: &LoadSpec) -> String {
 
 /// The block size as users write it, such as `4k`; the largest one of a mix.
 fn block(spec: &LoadSpec) -> String {
-    let bytes = spec.access.largest_block_bytes();
+    let bytes = spec.access.longest_bytes();
     if bytes >= 1024 && bytes.is_multiple_of(1024) { format!("{}k", bytes / 1024) } else { bytes.to_string() }
 }
 
 fn direction(stats: &DirectionStats, latencies: &Histogram<u64>, outcome: &LoadOutcome) -> Value {
     let samples = Samples::from_stats(stats, outcome);
     let kib = |bytes_per_second: f64| bytes_per_second / 1024.0;
-    let latency = stats.latency_ns.map_or_else(no_latency, |summary| {
-        json!({
-            "min": summary.min, "max": summary.max, "mean": summary.mean, "stddev": summary.stddev,
-            "N": stats.operations,
-        })
-    });
+    let latency = latency(stats);
     let mut completion = latency.clone();
     if let (Some(fields), false) = (completion.as_object_mut(), latencies.is_empty()) {
         let at = |percentile: f64| Value::from(latencies.value_at_percentile(percentile));
@@ -203,6 +201,15 @@ fn direction(stats: &DirectionStats, latencies: &Histogram<u64>, outcome: &LoadO
         "iops_mean": samples.operations.mean,
         "iops_stddev": samples.operations.deviation,
         "iops_samples": samples.count,
+    })
+}
+
+fn latency(stats: &DirectionStats) -> Value {
+    stats.latency_ns.map_or_else(no_latency, |summary| {
+        json!({
+            "min": summary.min, "max": summary.max, "mean": summary.mean, "stddev": summary.stddev,
+            "N": stats.operations,
+        })
     })
 }
 
@@ -255,11 +262,18 @@ impl Samples {
         let share = |part: u64, whole: u64| if whole > 0 { part as f64 / whole as f64 } else { 0.0 };
         let per_second = |count: u64, length_ns: u64| count as f64 / (length_ns as f64 / 1e9);
         let operations_share = share(stats.operations, outcome.total.operations);
+        // Intervals count what moved: a trim's bytes follow from its operations.
+        let is_trim = outcome.trim.as_ref() == Some(stats);
+        let mean_bytes = stats.bytes.checked_div(stats.operations).unwrap_or(0) as f64;
         let bytes_share = share(stats.bytes, outcome.total.bytes);
         let intervals = || outcome.intervals.iter().filter(|i| i.length_ns > 0 && stats.operations > 0);
         let operations: Vec<f64> =
             intervals().map(|i| per_second(i.operations, i.length_ns) * operations_share).collect();
-        let bytes: Vec<f64> = intervals().map(|i| per_second(i.bytes, i.length_ns) * bytes_share).collect();
+        let bytes: Vec<f64> = if is_trim {
+            operations.iter().map(|operations| operations * mean_bytes).collect()
+        } else {
+            intervals().map(|i| per_second(i.bytes, i.length_ns) * bytes_share).collect()
+        };
         Self {
             operations: Spread::from_values(&operations),
             bytes: Spread::from_values(&bytes),

@@ -5,7 +5,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 
-use super::{ExportError, JobResult, histogram};
+use super::{ExportError, JobResult, histogram, sides};
 
 /// Writes a log with one line for each job and direction that had operations. The tag is the job's
 /// name and the direction; values are nanoseconds, and the maximum column is milliseconds.
@@ -27,7 +27,7 @@ pub fn hlog(jobs: &[JobResult<'_>]) -> Result<String, ExportError> {
     for job in jobs {
         let since = Duration::from_nanos(job.started_unix_ns - start_ns);
         let length = Duration::from_nanos(job.outcome.elapsed_ns);
-        for (direction, stats) in [("read", &job.outcome.read), ("write", &job.outcome.write)] {
+        for (direction, stats) in sides(job) {
             let histogram = histogram(stats)?;
             if histogram.is_empty() {
                 continue;

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use virtbench_record::DirectionStats;
 
-use super::{ExportError, JobResult, histogram};
+use super::moment::Moment;
+use super::{ExportError, JobResult, histogram, sides};
 
 const COLUMNS: &str = "'Target Type,Target Name,Access Specification Name,# Managers,# Workers,# Disks,IOps,Read IOps,\
 Write IOps,MiBps (Binary),Read MiBps (Binary),Write MiBps (Binary),MBps (Decimal),Read MBps (Decimal),\
@@ -34,6 +35,8 @@ const BINS_US: [u64; 20] = [
 /// A stored histogram is damaged.
 pub fn iometer_csv(version: &str, jobs: &[JobResult<'_>]) -> Result<String, ExportError> {
     let mut out = format!("'Test Type,Test Description\n0,virtbench\n'Version\n{version}\n");
+    let started_ns = jobs.iter().map(|job| job.started_unix_ns).min().unwrap_or(0);
+    let _ = writeln!(out, "'Time Stamp\n{}", time_stamp(started_ns));
     out.push_str("'Access specifications\n");
     for job in jobs {
         let _ = writeln!(out, "'Access specification name,default assignment\n{},0", field(job.name));
@@ -56,7 +59,17 @@ pub fn iometer_csv(version: &str, jobs: &[JobResult<'_>]) -> Result<String, Expo
     for job in jobs {
         let _ = writeln!(out, "{}", row(job)?.join(","));
     }
+    let ended_ns = jobs.iter().map(|job| job.started_unix_ns + job.outcome.elapsed_ns).max().unwrap_or(0);
+    let _ = writeln!(out, "'Time Stamp\n{}", time_stamp(ended_ns));
     Ok(out)
+}
+
+/// Such as `2026-11-21 08:41:15:123`, in UTC.
+fn time_stamp(unix_ns: u64) -> String {
+    let moment = Moment::from_unix(unix_ns / 1_000_000_000);
+    let Moment { year, month, day, hour, minute, second, .. } = moment;
+    let ms = unix_ns / 1_000_000 % 1000;
+    format!("{year}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}:{ms:03}")
 }
 
 fn row(job: &JobResult<'_>) -> Result<Vec<String>, ExportError> {
@@ -92,7 +105,7 @@ fn row(job: &JobResult<'_>) -> Result<Vec<String>, ExportError> {
     cells.extend([outcome.read.operations, outcome.write.operations].map(|n| n.to_string()));
     cells.extend(blank(11));
     cells.extend([
-        "0".into(),
+        (outcome.spec.start_bytes / 512).to_string(),
         (outcome.spec.region_bytes / 512).to_string(),
         outcome.spec.outstanding.to_string(),
     ]);
@@ -118,7 +131,7 @@ fn row(job: &JobResult<'_>) -> Result<Vec<String>, ExportError> {
 /// Operations by latency, in Iometer's bins.
 fn bins(job: &JobResult<'_>) -> Result<[u64; BINS_US.len() + 1], ExportError> {
     let mut counts = [0; BINS_US.len() + 1];
-    for stats in [&job.outcome.read, &job.outcome.write] {
+    for (_, stats) in sides(job) {
         for value in histogram(stats)?.iter_recorded() {
             let bin = BINS_US.partition_point(|end_us| end_us * 1000 <= value.value_iterated_to());
             if let Some(count) = counts.get_mut(bin) {

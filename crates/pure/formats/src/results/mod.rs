@@ -3,6 +3,7 @@
 mod fio_json;
 mod hlog;
 mod iometer_csv;
+mod moment;
 mod openmetrics;
 
 use hdrhistogram::Histogram;
@@ -48,6 +49,13 @@ fn histogram(stats: &DirectionStats) -> Result<Histogram<u64>, CodecError> {
         Some(text) => decode_histogram(text),
         None => Ok(virtbench_units::LatencyRecorder::new().histogram().clone()),
     }
+}
+
+/// The directions that a load has, by name: reads and writes always, trims where it trims.
+fn sides<'a>(job: &JobResult<'a>) -> Vec<(&'static str, &'a DirectionStats)> {
+    let outcome = job.outcome;
+    let trim = outcome.trim.as_ref().map(|trim| ("trim", trim));
+    [("read", &outcome.read), ("write", &outcome.write)].into_iter().chain(trim).collect()
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use hdrhistogram::iterators::IterationValue;
 use virtbench_units::rounded;
 
-use super::{ExportError, JobResult, histogram};
+use super::{ExportError, JobResult, histogram, sides};
 
 /// Upper ends of the latency buckets, in nanoseconds: 1, 2, 5 a decade from 1 us to 10 s.
 const BUCKETS_NS: [u64; 22] = [
@@ -47,8 +47,6 @@ pub fn openmetrics(jobs: &[JobResult<'_>]) -> Result<String, ExportError> {
         .map(|job| format!("job=\"{}\",target=\"{}\"", escape(job.name), escape(&job.outcome.target.path)))
         .collect();
     let all = || jobs.iter().zip(&labels);
-    let sides =
-        |job: &JobResult<'_>| [("read", job.outcome.read.clone()), ("write", job.outcome.write.clone())];
 
     head(&mut out, "virtbench_operations", "counter", "", "Operations completed while measuring.");
     for (job, labels) in all() {
@@ -92,7 +90,7 @@ pub fn openmetrics(jobs: &[JobResult<'_>]) -> Result<String, ExportError> {
     head(&mut out, "virtbench_latency_seconds", "histogram", "seconds", "Latency of each operation.");
     for (job, labels) in all() {
         for (name, stats) in sides(job) {
-            let histogram = histogram(&stats)?;
+            let histogram = histogram(stats)?;
             // A step of the histogram is 0.1 % wide; it counts from its lower end.
             let least = |step: &IterationValue<u64>| histogram.lowest_equivalent(step.value_iterated_to());
             let mut steps = histogram.iter_recorded().peekable();

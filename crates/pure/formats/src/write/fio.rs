@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use virtbench_workload::{AccessSpec, Amount, Arrivals, EngineKind, Placement};
+use virtbench_workload::{AccessSpec, Amount, Arrivals, EngineKind, FlushKind, Placement, WriteSync};
 
 use super::{Inexpressible, Refusal, alike};
 use crate::import::ImportedJob;
@@ -65,8 +65,21 @@ fn load_lines(job: &ImportedJob, refusal: &Refusal<'_>) -> Result<Vec<String>, I
         say("rate_process", &if rate.arrivals == Arrivals::Poisson { "poisson" } else { "linear" });
     }
     if let Some(every) = load.flush_every {
-        say("fdatasync", &every);
+        say(if load.flush == FlushKind::All { "fsync" } else { "fdatasync" }, &every);
     }
+    if load.flush_at_end {
+        say("end_fsync", &1);
+    }
+    match load.write_sync {
+        WriteSync::None => {}
+        WriteSync::Data => say("sync", &"dsync"),
+        WriteSync::All => say("sync", &1),
+    }
+    if !load.pattern.is_empty() {
+        let digits: String = load.pattern.iter().map(|byte| format!("{byte:02x}")).collect();
+        say("buffer_pattern", &format!("0x{digits}"));
+    }
+    refusal.unless(load.traversal.more_positions == 0, "positions that take turns")?;
     if load.verify {
         say("verify", &"crc32c");
     }

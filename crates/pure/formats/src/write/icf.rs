@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use virtbench_workload::{Content, EngineKind, Placement};
+use virtbench_workload::{Content, EngineKind, Placement, WriteSync};
 
 use super::{Inexpressible, Refusal};
 use crate::import::ImportedJob;
@@ -61,7 +61,9 @@ fn check(job: &ImportedJob, first: &ImportedJob) -> Result<(), Inexpressible> {
     refusal.unless(load.rate.is_none(), "a rate")?;
     refusal.unless(load.flush_every.is_none(), "flushes")?;
     refusal.unless(!load.verify, "verification")?;
-    refusal.unless(load.content == Content::default(), "what is written")?;
+    refusal.unless(load.content == Content::default() && load.pattern.is_empty(), "what is written")?;
+    refusal.unless(load.write_sync == WriteSync::None && !load.flush_at_end, "writes that are durable")?;
+    refusal.unless(load.start_bytes.is_multiple_of(SECTOR_BYTES), "a start within a sector")?;
     refusal.unless(load.engine == EngineKind::IoUring && load.direct, "buffered or blocking I/O")?;
     refusal.unless(load.processors.is_empty(), "processors")?;
     let common = |job: &ImportedJob| {
@@ -74,6 +76,7 @@ fn check(job: &ImportedJob, first: &ImportedJob) -> Result<(), Inexpressible> {
             load.ramp_ns,
             job.size_bytes,
             job.target.clone(),
+            load.start_bytes,
         )
     };
     refusal
@@ -114,11 +117,12 @@ fn access(out: &mut String, job: &ImportedJob) -> Result<(), Inexpressible> {
 
 fn worker(out: &mut String, number: u32, jobs: &[ImportedJob], first: &ImportedJob) {
     let sectors = first.size_bytes.unwrap_or(0) / SECTOR_BYTES;
+    let start = first.load.start_bytes / SECTOR_BYTES;
     let _ = write!(
         out,
         "'Worker\n\tWorker {number}\n'Worker type\n\tDISK\n'Default target settings for worker\n\
          'Number of outstanding IOs,test connection rate,transactions per connection,use fixed seed,fixed seed value\n\
-         \t{},DISABLED,1,ENABLED,{}\n'Disk maximum size,starting sector,Data pattern\n\t{sectors},0,2\n\
+         \t{},DISABLED,1,ENABLED,{}\n'Disk maximum size,starting sector,Data pattern\n\t{sectors},{start},2\n\
          'End default target settings for worker\n'Assigned access specs\n",
         first.load.outstanding, first.load.seed
     );

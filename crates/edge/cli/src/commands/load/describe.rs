@@ -44,7 +44,11 @@ fn target(outcome: &LoadOutcome) -> String {
         TargetKind::Nbd => "NBD",
         TargetKind::VhostUser => "vhost-user",
     };
+    let start_bytes = outcome.spec.start_bytes;
     let size = match (outcome.spec.region_bytes, facts.size_bytes) {
+        (used, all) if start_bytes > 0 => {
+            format!("{} from {} of {}", format_bytes(used), format_bytes(start_bytes), format_bytes(all))
+        }
         (used, all) if used < all => format!("the first {} of {}", format_bytes(used), format_bytes(all)),
         (_, all) => format_bytes(all),
     };
@@ -98,6 +102,8 @@ mod tests {
                 "measured  5.000 s after 1s of ramp-up, seed 7",
             ]
         );
+        outcome.spec.start_bytes = 32 << 20;
+        assert_eq!(lines(&outcome)[0], "target    null (the engine alone, 1 MiB from 32 MiB of 1 GiB)");
         outcome.target = TargetFacts { kind: TargetKind::File, path: "t".into(), ..outcome.target };
         assert!(lines(&outcome)[0].ends_with("through the page cache)"));
         outcome.spec.access.lines.push(AccessLine::new(65536, 0.0, 0.0));

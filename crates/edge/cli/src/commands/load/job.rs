@@ -19,6 +19,8 @@ pub struct Job {
     pub target: PathBuf,
     /// How much of the target is used, in bytes; all of it where nobody says.
     pub size_bytes: Option<u64>,
+    /// How far other jobs of the plan reach into the same target, in bytes.
+    pub later_bytes: Option<u64>,
     /// The phase it belongs to: jobs of one run at the same time.
     pub group: u32,
     /// When it starts in that and what ends it.
@@ -37,6 +39,19 @@ pub struct Plan {
     pub ignored: Vec<Remark>,
 }
 
+impl Plan {
+    /// Tells each job how far the others reach into its target, so that a file is made large enough for all.
+    pub fn reach_together(mut self) -> Self {
+        let reaches: Vec<(PathBuf, Option<u64>)> =
+            self.jobs.iter().map(|job| (job.target.clone(), job.reach_bytes())).collect();
+        for job in &mut self.jobs {
+            let same = reaches.iter().filter(|(target, _)| *target == job.target);
+            job.later_bytes = same.filter_map(|(_, reach)| *reach).max();
+        }
+        self
+    }
+}
+
 impl Job {
     pub fn check(&self) -> Result<(), Failure> {
         let region_bytes = self.size_bytes.unwrap_or(u64::MAX);
@@ -53,6 +68,11 @@ impl Job {
             self.load.trace.as_ref().map(|trace| trace.extent_bytes.next_multiple_of(SECTOR_BYTES));
         let is_new = || self.target == Path::new("null") || !self.target.exists();
         self.size_bytes.or(extent_bytes.filter(|_| is_new()))
+    }
+
+    /// How large a target that is made has to be for this job and for later ones of the same plan.
+    pub fn made_bytes(&self) -> Option<u64> {
+        self.reach_bytes().max(self.later_bytes)
     }
 
     /// How far into the target the load reaches, in bytes, where that is known.

@@ -45,7 +45,7 @@ pub fn open_for(args: &ShapeArgs, jobs: &[&Job], purpose: Purpose) -> Result<Tar
     }
     let request = TargetRequest {
         path: job.target.clone(),
-        size_bytes: jobs.iter().filter_map(|job| job.reach_bytes()).max(),
+        size_bytes: jobs.iter().filter_map(|job| job.made_bytes()).max(),
         direct: job.load.direct,
         reads: jobs.iter().any(|job| job.load.access.reads()),
         writes: jobs.iter().any(|job| job.load.access.writes()) && purpose == Purpose::Load,

@@ -16,15 +16,15 @@ use crate::exit::Failure;
 /// # Errors
 /// One of the jobs makes no sense: known before a file is made or the first job has run for an hour.
 pub fn plan(args: &LoadArgs, matches: Option<&ArgMatches>) -> Result<Plan, Failure> {
-    let plan = match (&args.spec.spec, &args.trace.trace) {
-        (Some(path), _) => spec::read(path, args, &given(args), matches)?,
-        (None, Some(path)) => trace::read(path, args, given(args), matches)?,
-        (None, None) => {
+    let plan = match (args.spec.is_given(), &args.trace.trace) {
+        (true, _) => spec::read(args, &given(args), matches)?,
+        (false, Some(path)) => trace::read(path, args, given(args), matches)?,
+        (false, None) => {
             Plan { jobs: vec![own(&args.shape, given(args))], notes: Vec::new(), ignored: Vec::new() }
         }
     };
     plan.jobs.iter().try_for_each(Job::check)?;
-    Ok(plan)
+    Ok(plan.reach_together())
 }
 
 /// Opens the target of the load that the options make, without a file of jobs.
@@ -43,7 +43,15 @@ pub fn prepare_check(args: &ShapeArgs) -> Result<(Target, LoadSpec), Failure> {
 
 fn own(args: &ShapeArgs, load: LoadSpec) -> Job {
     let target = args.target.clone().unwrap_or_default();
-    Job { name: None, target, size_bytes: args.common.size, group: 0, schedule: Schedule::default(), load }
+    Job {
+        name: None,
+        target,
+        size_bytes: args.common.size,
+        later_bytes: None,
+        group: 0,
+        schedule: Schedule::default(),
+        load,
+    }
 }
 
 /// The load that the options make, as far as it is known before the target is.

@@ -65,7 +65,7 @@ fn line(job: &Job, plan: &Plan) -> String {
         job.target.display(),
         load.workers,
         load.outstanding,
-        format_bytes(load.access.largest_block_bytes())
+        format_bytes(load.access.longest_bytes())
     );
     let mut add = |part: String| {
         let _ = write!(text, ", {part}");

@@ -1,12 +1,13 @@
 //! The jobs of a `--spec` file, with the options that override it.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
 use clap::parser::ValueSource;
-use virtbench_formats::{ImportedJob, MAX_FILE_BYTES, Surroundings, import_within};
+use virtbench_formats::{Format, ImportedJob, MAX_FILE_BYTES, Surroundings, import_within};
 use virtbench_workload::{AccessLine, LoadSpec};
 
 use super::job::{Job, Plan};
@@ -54,38 +55,35 @@ fn each_line(load: &mut LoadSpec, given: &LoadSpec, replace: fn(&mut AccessLine,
     }
 }
 
-/// Reads the file. `given` is the load that the options alone would make; those among them that were
-/// given on the command line replace the file's.
-pub fn read(
-    path: &Path,
-    args: &LoadArgs,
-    given: &LoadSpec,
-    matches: Option<&ArgMatches>,
-) -> Result<Plan, Failure> {
-    let usage = |message: String| Failure::message(Kind::Usage, format!("{}: {message}", path.display()));
-    let mut bytes = Vec::new();
-    // One byte more than allowed shows that there is more.
-    File::open(path)
-        .and_then(|file| file.take(MAX_FILE_BYTES as u64 + 1).read_to_end(&mut bytes))
-        .map_err(|error| usage(format!("cannot be read: {error}")))?;
+/// Reads the file, or fio's options. `given` is the load that the options alone would make; those among
+/// them that were given on the command line replace the file's.
+pub fn read(args: &LoadArgs, given: &LoadSpec, matches: Option<&ArgMatches>) -> Result<Plan, Failure> {
+    let path = args.spec.spec.as_deref();
+    let source = path.map_or_else(|| "--fio".to_owned(), |path| path.display().to_string());
+    let usage = |message: String| Failure::message(Kind::Usage, format!("{source}: {message}"));
+    let bytes = match (path, &args.spec.fio) {
+        (Some(path), _) => bytes_of(path).map_err(|error| usage(format!("cannot be read: {error}")))?,
+        (None, options) => options.clone().unwrap_or_default().into_bytes(),
+    };
+    let format = if path.is_some() { args.spec.format.into() } else { Some(Format::FioCommand) };
+    let target_of = |target: &str| args.shape.target.clone().unwrap_or_else(|| PathBuf::from(target));
     let size_of = |target: &str| {
-        let target = args.shape.target.clone().unwrap_or_else(|| PathBuf::from(target));
-        let mut file = File::open(target).ok()?;
+        let mut file = File::open(target_of(target)).ok()?;
         file.seek(SeekFrom::End(0)).ok().filter(|bytes| *bytes > 0)
     };
     let surroundings = Surroundings {
         variable: &|name| std::env::var(name).ok(),
         size_of: &size_of,
+        sector_of: &|target| sector_bytes(&target_of(target)),
+        text_of: &|name| included(name, path),
         processors: std::thread::available_parallelism().map_or(1, |count| count.get() as u64),
         memory_bytes: kernel_figure("/proc/meminfo", "MemTotal:"),
         page_bytes: kernel_figure("/proc/self/smaps", "KernelPageSize:"),
     };
-    let load = import_within(&bytes, args.spec.format.into(), args.spec.lenient, &surroundings).map_err(
-        |error| {
-            let text = named(&error);
-            usage(if text.contains('\n') { format!("\n{text}") } else { text })
-        },
-    )?;
+    let load = import_within(&bytes, format, args.spec.lenient, &surroundings).map_err(|error| {
+        let text = named(&error);
+        usage(if text.contains('\n') { format!("\n{text}") } else { text })
+    })?;
     let explicit = |name: &str| {
         matches.is_some_and(|matches| matches.value_source(name) == Some(ValueSource::CommandLine))
     };
@@ -98,9 +96,43 @@ pub fn read(
             usage(format!("job {name:?} names no target that can be used here: give --target"))
         })?;
         let size_bytes = args.shape.common.size.or(size_bytes);
-        Ok(Job { name: Some(name), target, size_bytes, group, schedule, load })
+        Ok(Job { name: Some(name), target, size_bytes, later_bytes: None, group, schedule, load })
     });
     Ok(Plan { jobs: jobs.collect::<Result<_, Failure>>()?, notes: load.notes, ignored: load.ignored })
+}
+
+/// The bytes of a file, one more than allowed where there are more.
+fn bytes_of(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(MAX_FILE_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// The text of a file that the one at `path` includes: as fio looks for it, here, then beside that one.
+fn included(name: &str, path: Option<&Path>) -> Result<String, String> {
+    let beside = path.and_then(Path::parent).map(|folder| folder.join(name));
+    let place = Path::new(name);
+    let place = if place.exists() { place.to_owned() } else { beside.unwrap_or_else(|| place.to_owned()) };
+    let bytes = bytes_of(&place).map_err(|error| format!("{} cannot be read: {error}", place.display()))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The sector of the device that a path is or lies on, in bytes, where the kernel says so.
+fn sector_bytes(path: &Path) -> Option<u64> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let meta = std::fs::metadata(path).or_else(|_| std::fs::metadata(folder)).ok()?;
+    let device = if meta.file_type().is_block_device() { meta.rdev() } else { meta.dev() };
+    // Linux's way to write both parts of a device's number.
+    let major = (device >> 8 & 0xfff) | (device >> 32 & 0xffff_f000);
+    let minor = (device & 0xff) | (device >> 12 & 0xffff_ff00);
+    let place = format!("/sys/dev/block/{major}:{minor}");
+    // A partition has its disk's queue.
+    ["queue", "../queue"]
+        .iter()
+        .find_map(|queue| std::fs::read_to_string(format!("{place}/{queue}/logical_block_size")).ok())?
+        .trim()
+        .parse()
+        .ok()
 }
 
 /// A figure that the kernel gives in kilobytes, in bytes; 0 where it does not.
@@ -133,7 +165,7 @@ mod tests {
         let matches = Arguments::command().try_get_matches_from(line).unwrap();
         let Command::Load(args) = Arguments::from_arg_matches(&matches).unwrap().command else { panic!() };
         let given = super::super::options::given(&args);
-        read(&path, &args, &given, matches.subcommand_matches("load"))
+        read(&args, &given, matches.subcommand_matches("load"))
     }
 
     #[test]

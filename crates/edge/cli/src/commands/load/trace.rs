@@ -72,6 +72,7 @@ pub fn read(
             name: None,
             target,
             size_bytes: args.shape.common.size,
+            later_bytes: None,
             group: 0,
             schedule: Schedule::default(),
             load,

@@ -108,6 +108,9 @@ impl FileTree {
             }),
         };
         for (number, (path, take)) in (0u32..).zip(folders(set, &root, &mut random)) {
+            if is_over() {
+                return Err(FilesError::Interrupted);
+            }
             fs::create_dir_all(&path).map_err(FilesError::io("make", &path))?;
             tree.folders.push(path);
             tree.folder_of.extend(std::iter::repeat_n(number, take as usize));

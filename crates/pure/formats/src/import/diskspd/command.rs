@@ -1,6 +1,8 @@
 //! A command line as it was read, and the jobs it becomes.
 
-use virtbench_workload::{AccessLine, AccessSpec, Arrivals, Content, EngineKind, LoadSpec, Placement, Rate};
+use virtbench_workload::{
+    AccessLine, AccessSpec, Arrivals, EngineKind, LoadSpec, Placement, Rate, Traversal, WriteSync,
+};
 
 use super::super::{ASSUMED_REGION_BYTES, Findings, ImportedJob, Schedule, common_alignment};
 
@@ -26,7 +28,11 @@ pub struct Command {
     pub threads_total: Option<u32>,
     pub write_percent: u8,
     pub random_percent: u8,
-    pub placement: Placement,
+    /// Where random operations go: placements with their shares, in percent.
+    pub placements: Vec<(f64, Placement)>,
+    /// `-B`, in bytes.
+    pub base_bytes: u64,
+    pub length_bytes: Option<u64>,
     pub align_bytes: Option<u64>,
     pub stride_bytes: Option<u64>,
     pub direct: bool,
@@ -56,7 +62,9 @@ impl Default for Command {
             threads_total: None,
             write_percent: 0,
             random_percent: 0,
-            placement: Placement::Uniform,
+            placements: vec![(100.0, Placement::Uniform)],
+            base_bytes: 0,
+            length_bytes: None,
             align_bytes: None,
             stride_bytes: None,
             direct: false,
@@ -80,7 +88,7 @@ impl Command {
     /// One job for each target, or one without.
     pub fn finish(self, line: usize, group: u32, findings: &mut Findings) -> Vec<ImportedJob> {
         let load = self.load(findings);
-        let size_bytes = self.end_bytes.or(self.create_bytes);
+        let size_bytes = self.size_bytes();
         let job = |target: Option<&String>| ImportedJob {
             name: target.map_or_else(|| format!("line {line}"), Clone::clone),
             load: load.clone(),
@@ -99,6 +107,12 @@ impl Command {
         }
     }
 
+    /// How much of a target is used.
+    fn size_bytes(&self) -> Option<u64> {
+        let rest = self.end_bytes.or(self.create_bytes).map(|end| end.saturating_sub(self.base_bytes));
+        self.length_bytes.or(rest)
+    }
+
     fn load(&self, findings: &mut Findings) -> LoadSpec {
         let writes = self.write_percent > 0;
         let workers = self.threads_total.unwrap_or(self.threads);
@@ -107,18 +121,7 @@ impl Command {
         if self.threads_total.is_some() && self.targets.len() > 1 {
             findings.note("-F: threads that go round all targets become threads of each target");
         }
-        if writes && self.write_through {
-            findings.note("write-through (-Sh, -Sw): each write is followed by a flush, which is as durable but one more operation");
-        }
-        if writes && !self.zeros && !self.random_content {
-            findings.note(
-                "diskspd writes a repeating pattern unless told otherwise; here blocks do not compress",
-            );
-        }
-        if self.random_percent == 0 && workers > 1 {
-            findings.note("sequential threads begin evenly spread over the target; in diskspd they overlap");
-        }
-        let size = self.end_bytes.or(self.create_bytes).unwrap_or(ASSUMED_REGION_BYTES);
+        let size = self.size_bytes().unwrap_or(ASSUMED_REGION_BYTES);
         let synchronous = outstanding == 1 && workers == 1;
         LoadSpec {
             outstanding,
@@ -131,10 +134,18 @@ impl Command {
             // Without -z diskspd's seed is 0.
             seed: self.seed.unwrap_or(0),
             rate: self.rate(workers, findings),
-            flush_every: (writes && self.write_through).then_some(1),
-            content: Content {
-                compressible_percent: if self.zeros { 100 } else { 0 },
-                duplicate_percent: if self.zeros { 100 } else { 0 },
+            write_sync: if writes && self.write_through { WriteSync::Data } else { WriteSync::None },
+            // Bytes that count up, or zeros, unless it is told to draw them.
+            pattern: match (self.zeros, self.random_content) {
+                _ if !writes => Vec::new(),
+                (true, _) => vec![0],
+                (false, true) => Vec::new(),
+                (false, false) => (0..=255).collect(),
+            },
+            start_bytes: self.base_bytes,
+            traversal: Traversal {
+                same_start: workers > 1 && self.random_percent < 100,
+                ..Traversal::default()
             },
             processors: self.processors.clone(),
             ..LoadSpec::new(self.access(), size)
@@ -145,18 +156,20 @@ impl Command {
         let read_percent = f64::from(100 - self.write_percent);
         let stride =
             self.stride_bytes.filter(|stride| *stride != self.block_bytes && self.random_percent == 0);
-        let (random_percent, placement) = match stride {
-            Some(stride_bytes) => (100.0, Placement::Strided { stride_bytes }),
-            None => (f64::from(self.random_percent), self.placement),
+        let (random_percent, placements) = match stride {
+            Some(stride_bytes) => (100.0, vec![(100.0, Placement::Strided { stride_bytes })]),
+            None => (f64::from(self.random_percent), self.placements.clone()),
         };
         let thinks = self.think_ms.is_some() && self.burst.is_some();
-        AccessSpec::single(AccessLine {
+        let line = |(share_percent, placement): (f64, Placement)| AccessLine {
+            share_percent,
             delay_ns: if thinks { u64::from(self.think_ms.unwrap_or(0)) * 1_000_000 } else { 0 },
             burst: if thinks { self.burst.unwrap_or(1) } else { 1 },
             align_bytes: common_alignment(self.align_bytes.unwrap_or(self.block_bytes), placement),
             placement,
             ..AccessLine::new(self.block_bytes, read_percent, random_percent)
-        })
+        };
+        AccessSpec { lines: placements.into_iter().map(line).collect() }
     }
 
     #[allow(clippy::cast_precision_loss)]

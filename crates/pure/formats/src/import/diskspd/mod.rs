@@ -3,7 +3,6 @@
 
 mod command;
 mod options;
-mod words;
 
 use super::{Findings, ImportError, ImportedJob, Location, MAX_JOBS};
 use command::Command;
@@ -12,7 +11,7 @@ use command::Command;
 pub fn read(text: &str, findings: &mut Findings) -> Result<Vec<ImportedJob>, ImportError> {
     let mut jobs = Vec::new();
     let mut group = 0;
-    for (line, words) in words::command_lines(text)? {
+    for (line, words) in super::words::command_lines(text)? {
         let at = |argument| Location { line, argument: Some(argument) };
         let first = words.first().map_or("", String::as_str);
         let program = first.rsplit(['/', '\\']).next().unwrap_or("").to_ascii_lowercase();

@@ -5,6 +5,8 @@ use virtbench_workload::Placement;
 use super::super::{Findings, ImportError, Location};
 use super::command::{Command, Throttle};
 
+/// The most parts of a target.
+const MAX_PARTS: usize = 100;
 /// Options that change what is reported or traced.
 const WITHOUT_EFFECT: [char; 9] = ['L', 'v', 'R', 'P', 'n', 'e', 'l', 'C', ':'];
 
@@ -53,11 +55,8 @@ pub fn apply(
         'B' => {
             let (base, length) =
                 value.split_once(':').map_or((value, None), |(base, length)| (base, Some(length)));
-            if bytes(base)? != 0 {
-                refuse(findings, "loads begin at the target's start");
-            } else if let Some(length) = length {
-                command.end_bytes = Some(bytes(length)?);
-            }
+            command.base_bytes = bytes(base)?;
+            command.length_bytes = length.map(bytes).transpose()?;
         }
         'g' => {
             let (number, iops) = value.strip_suffix('i').map_or((value, false), |number| (number, true));
@@ -105,10 +104,12 @@ fn random(
         let share = percent(share).filter(|n| *n > 0);
         command.random_percent = share.ok_or_else(|| bad(at, 'r', "a percentage"))?;
     } else if let Some(distribution) = value.strip_prefix('d') {
-        match hot(distribution) {
-            Some(placement) => command.placement = placement,
-            None => findings
-                .ignore(at, format!("-r{value:.39}: only one hot part can be placed, such as -rdpct90/10")),
+        match parts(distribution) {
+            Some(placements) => command.placements = placements,
+            None => findings.ignore(
+                at,
+                format!("-r{value:.39}: known are shares of the operations and of the target, such as -rdpct80/10:15/20"),
+            ),
         }
     } else {
         if command.random_percent == 0 {
@@ -179,10 +180,32 @@ fn size(text: &str, block_bytes: u64) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(unit)
 }
 
-/// `pct90/10`: 90 % of the operations on the first 10 % of the target.
-fn hot(text: &str) -> Option<Placement> {
-    let (access, data) = text.strip_prefix("pct")?.split_once('/')?;
-    let (access, data) = (percent(access)?, percent(data)?);
-    let fits = (1..100).contains(&data) && access > 0;
-    fits.then(|| Placement::Hot { data_percent: data.into(), access_percent: access.into() })
+/// `pct80/10:15/20`: 80 % of the operations on the first 10 % of the target, 15 % on the next 20 %, the
+/// others on the rest.
+fn parts(text: &str) -> Option<Vec<(f64, Placement)>> {
+    let (mut left, mut from_percent) = (100.0, 0.0);
+    let mut parts = Vec::new();
+    for part in text.strip_prefix("pct")?.split(':').take(MAX_PARTS) {
+        let (access, data) = part.split_once('/')?;
+        let (access, data) = (f64::from(percent(access)?), f64::from(percent(data)?));
+        let to_percent = from_percent + data;
+        if data <= 0.0 || access > left || to_percent > 100.0 {
+            return None;
+        }
+        parts.push((access, Placement::Part { from_percent, to_percent }));
+        (left, from_percent) = (left - access, to_percent);
+    }
+    match (left > 0.0, from_percent < 100.0) {
+        (true, true) => parts.push((left, Placement::Part { from_percent, to_percent: 100.0 })),
+        (true, false) => return None,
+        _ => {}
+    }
+    parts.retain(|(access, _)| *access > 0.0);
+    if let [(access_percent, Placement::Part { from_percent, to_percent }), (_, Placement::Part { .. })] =
+        parts[..]
+        && from_percent <= 0.0
+    {
+        return Some(vec![(100.0, Placement::Hot { data_percent: to_percent, access_percent })]);
+    }
+    Some(parts)
 }

@@ -1,6 +1,6 @@
 //! A job while its options are read.
 
-use virtbench_workload::UringOptions;
+use virtbench_workload::{UringOptions, WriteSync};
 
 use super::super::{Ends, SteadyMetric};
 use super::mix::Mix;
@@ -79,11 +79,15 @@ pub struct Draft {
     pub size: Option<Quantity>,
     pub file_bytes: Option<u64>,
     pub offset: Quantity,
-    pub offset_step_bytes: u64,
+    pub offset_step: Quantity,
     pub io_size: Option<Quantity>,
     pub loops: u32,
     pub operations: Option<u64>,
     pub filename: Option<String>,
+    /// How often the same file is named beside the first time.
+    pub again: u32,
+    pub offset_align: Option<u64>,
+    pub pattern: Vec<u8>,
     pub filename_format: Option<String>,
     pub directory: Option<String>,
     pub address: Option<String>,
@@ -101,8 +105,14 @@ pub struct Draft {
     pub direct: bool,
     pub keeps_cache: bool,
     pub engine: Engine,
-    pub flush_every: Option<u32>,
+    /// Writes between two of fsync, and of fdatasync.
+    pub flush_every: [Option<u32>; 2],
+    pub flush_at_end: bool,
+    pub write_sync: WriteSync,
+    pub name: Option<String>,
     pub verify: bool,
+    /// `do_verify`.
+    pub checks: bool,
     pub seed: Option<u64>,
     pub stonewall: bool,
     pub wait_for: Option<String>,
@@ -130,11 +140,14 @@ impl Default for Draft {
             size: None,
             file_bytes: None,
             offset: Quantity::Bytes(0),
-            offset_step_bytes: 0,
+            offset_step: Quantity::Bytes(0),
             io_size: None,
             loops: 1,
             operations: None,
             filename: None,
+            again: 0,
+            offset_align: None,
+            pattern: Vec::new(),
             filename_format: None,
             directory: None,
             address: None,
@@ -151,8 +164,12 @@ impl Default for Draft {
             direct: false,
             keeps_cache: false,
             engine: Engine::Sync,
-            flush_every: None,
+            flush_every: [None; 2],
+            flush_at_end: false,
+            write_sync: WriteSync::None,
+            name: None,
             verify: false,
+            checks: true,
             seed: None,
             stonewall: false,
             wait_for: None,

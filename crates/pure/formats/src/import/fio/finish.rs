@@ -1,6 +1,8 @@
 //! From a job's options to the loads that it is here.
 
-use virtbench_workload::{Amount, Arrivals, Content, EngineKind, LoadSpec, Rate, Traversal};
+use virtbench_workload::{
+    Amount, Arrivals, Content, EngineKind, FlushKind, LoadSpec, MAX_WORKERS, Rate, Traversal, WriteSync,
+};
 
 use super::super::{
     ASSUMED_REGION_BYTES, Findings, FlowPart, ImportedJob, Location, MAX_JOBS, Schedule, SteadyEnd,
@@ -18,6 +20,8 @@ const SECOND_NS: u64 = 1_000_000_000;
 pub struct Section<'a> {
     /// Its name.
     pub name: &'a str,
+    /// The name that results have.
+    pub shown: &'a str,
     /// Where it begins.
     pub at: Location,
     /// Its phase.
@@ -26,38 +30,47 @@ pub struct Section<'a> {
     pub made: usize,
 }
 
-/// Where on its target a job works, in bytes.
-struct Extent {
-    size_bytes: Option<u64>,
-    start_bytes: u64,
-}
-
 impl Draft {
-    /// The jobs: one, or one for each clone where clones have files of their own. What differs from fio
-    /// is noted.
+    /// The jobs: one, or one for each clone where clones have files or regions of their own. What differs
+    /// from fio is noted.
     pub fn finish(
         mut self,
         section: Section<'_>,
         surroundings: &Surroundings<'_>,
         findings: &mut Findings,
     ) -> Vec<ImportedJob> {
-        let Section { name, at, group, made } = section;
-        let own_files = self.has_own_files() && self.clones as usize <= MAX_JOBS.saturating_sub(made);
-        let (jobs, workers) = if own_files { (self.clones, 1) } else { (1, self.clones) };
+        let Section { name, shown, at, group, made } = section;
+        let apart = self.has_own_files() || self.has_own_regions();
+        let room = MAX_JOBS.saturating_sub(made);
+        if apart && self.clones as usize > room && self.clones <= MAX_WORKERS {
+            let clones = self.clones;
+            findings.refuse(
+                at,
+                format!("[{name}] numjobs={clones}: each is a job here, and a file has at most {MAX_JOBS}"),
+            );
+        }
+        let (jobs, workers) =
+            if apart && self.clones as usize <= room { (self.clones, 1) } else { (1, self.clones) };
         self.lay_zones(section, findings);
+        if self.again > 0 && (self.mix.visits_once() || self.file_bytes.is_some() || self.verify) {
+            findings.ignore(
+                at,
+                format!("[{name}] a file that is named twice: fio keeps a map of blocks for each; add norandommap, and leave out filesize and verify, or name it once"),
+            );
+        }
+        self.mix.follow_rates(self.rate_iops, self.rate_bytes, self.poisson);
         let mut load = self.load(section, workers, findings);
+        let (amount, longest_bytes) = (load.amount, load.access.longest_bytes());
         let schedule = self.schedule(section, findings);
-        let step_bytes = load.worker_step_bytes;
         (0..jobs)
             .map(|clone| {
                 let target = self.target(name, at, clone, findings);
-                let extent = self.extent(target.as_deref(), at, surroundings, findings);
-                load.region_bytes = extent.size_bytes.unwrap_or(ASSUMED_REGION_BYTES);
+                let extent = self.extent(target.as_deref(), clone, at, surroundings, findings);
+                load.region_bytes = extent.size_bytes.unwrap_or(ASSUMED_REGION_BYTES.max(longest_bytes));
                 load.start_bytes = extent.start_bytes;
+                load.worker_step_bytes = if jobs > 1 { 0 } else { extent.step_bytes };
+                load.amount = amount.map(|amount| extent.limit(amount));
                 if jobs > 1 {
-                    load.start_bytes =
-                        load.start_bytes.saturating_add(step_bytes.saturating_mul(clone.into()));
-                    load.worker_step_bytes = 0;
                     load.seed = self.seed.unwrap_or(1).wrapping_add(clone.into());
                 }
                 if clone == 0
@@ -65,7 +78,7 @@ impl Draft {
                 {
                     findings.refuse(at, format!("[{name}] {error}"));
                 }
-                let name = if jobs > 1 { format!("{name}.{clone}") } else { name.to_owned() };
+                let name = if jobs > 1 { format!("{shown}.{clone}") } else { shown.to_owned() };
                 let (load, schedule, size_bytes) = (load.clone(), schedule.clone(), extent.size_bytes);
                 ImportedJob { name, load, target, size_bytes, group, schedule }
             })
@@ -87,13 +100,20 @@ impl Draft {
     }
 
     /// Whether each clone has a file of its own, as fio names them.
-    fn has_own_files(&self) -> bool {
+    pub(super) fn has_own_files(&self) -> bool {
         let named = match &self.filename_format {
             Some(format) => !format.contains("$jobnum"),
             None => self.filename.is_some(),
         };
         let local = matches!(self.engine, Engine::Sync | Engine::IoUring | Engine::Asynchronous);
         self.clones > 1 && local && !named
+    }
+
+    /// Whether clones use regions that differ in more than where they begin.
+    pub(super) fn has_own_regions(&self) -> bool {
+        let steps = self.offset_step != Quantity::Bytes(0);
+        let shares = matches!(self.offset_step, Quantity::Percent(_)) || self.size.is_none();
+        self.clones > 1 && steps && shares
     }
 
     fn load(&self, section: Section<'_>, workers: u32, findings: &mut Findings) -> LoadSpec {
@@ -108,11 +128,18 @@ impl Draft {
             let name = section.name;
             findings.note(format!("[{name}] workers are pinned to the allowed processors in turn"));
         }
-        if self.verify {
-            findings.note("blocks are verified with a header of virtbench's own, as they are read");
+        match (self.verify, self.checks) {
+            (true, true) => {
+                findings.note("blocks are verified with a header of virtbench's own, as they are read");
+            }
+            (true, false) => findings.note(
+                "do_verify=0: nothing is checked, as in fio; the headers that fio writes for a later check are not written",
+            ),
+            (false, _) => {}
         }
+        let (flush_every, flush) = self.flushes(section, findings);
         let percent = |value: u64| u8::try_from(value).unwrap_or(100);
-        let sequential = !self.mix.pattern.random || self.mix.random_percent < 100.0;
+        let sequential = self.mix.goes_on();
         LoadSpec {
             outstanding,
             workers,
@@ -122,19 +149,23 @@ impl Draft {
             direct: self.direct,
             seed: self.seed.unwrap_or(1),
             rate,
-            flush_every: self.flush_every,
+            flush_every,
+            flush,
+            flush_at_end: self.flush_at_end && access.writes(),
+            write_sync: if access.writes() { self.write_sync } else { WriteSync::None },
             content: Content {
                 compressible_percent: percent(self.compressible_percent),
                 duplicate_percent: percent(self.duplicate_percent),
             },
-            verify: self.verify,
+            pattern: self.pattern.clone(),
+            verify: self.verify && self.checks,
             uring: self.uring,
             processors: self.processors.clone(),
-            worker_step_bytes: if workers > 1 || self.has_own_files() { self.offset_step_bytes } else { 0 },
             amount,
             traversal: Traversal {
                 every_block_once: self.mix.visits_once(),
                 position_per_direction: sequential && self.mix.pattern.mixes_in_sequence(),
+                more_positions: self.again,
                 same_start: sequential && workers > 1,
             },
             ..LoadSpec::new(access, ASSUMED_REGION_BYTES)
@@ -149,12 +180,6 @@ impl Draft {
         }
         if self.time_based {
             findings.note(format!("[{name}] is time_based without a runtime: as in fio, its size ends it"));
-        }
-        if self.ramp_ns > 0 {
-            findings.ignore(
-                at,
-                format!("[{name}] ramp_time: what is done before measuring cannot be told from the job's size; add time_based"),
-            );
         }
         let (passes, bytes) = match self.io_size {
             None => (Some(self.loops), None),
@@ -220,48 +245,25 @@ impl Draft {
         }
     }
 
-    /// Where the job works: what fio 3.33 does with `size`, `offset` and a share of the target.
-    fn extent(
-        &self,
-        target: Option<&str>,
-        at: Location,
-        surroundings: &Surroundings<'_>,
-        findings: &mut Findings,
-    ) -> Extent {
-        let whole_bytes =
-            self.file_bytes.or_else(|| target.and_then(|target| (surroundings.size_of)(target)));
-        let mut resolve = |what: &str, quantity: Quantity| match (quantity, whole_bytes) {
-            (Quantity::Bytes(bytes), _) => Some(bytes),
-            (Quantity::Percent(percent), Some(whole)) => Some(whole / 100 * percent),
-            (Quantity::Percent(percent), None) => {
+    /// After how many writes a flush comes, and of which kind it is.
+    fn flushes(&self, section: Section<'_>, findings: &mut Findings) -> (Option<u32>, FlushKind) {
+        match self.flush_every {
+            [Some(writes), None] => (Some(writes), FlushKind::All),
+            [None, data] => (data, FlushKind::Data),
+            [Some(all), Some(data)] => {
                 findings.ignore(
-                    at,
-                    format!("{what}={percent}%: a share of a target that does not exist yet; write {what} in bytes, or filesize"),
+                    section.at,
+                    format!(
+                        "[{}] fsync={all} and fdatasync={data}: only fsync={all} would be done",
+                        section.name
+                    ),
                 );
-                None
+                (Some(all), FlushKind::All)
             }
-        };
-        let start_bytes = resolve("offset", self.offset).unwrap_or(0);
-        let size_bytes = match self.size {
-            Some(size) => resolve("size", size),
-            None if start_bytes == 0 => self.file_bytes,
-            None => {
-                let rest =
-                    whole_bytes.and_then(|whole| whole.checked_sub(start_bytes)).filter(|rest| *rest > 0);
-                if rest.is_none() && (self.engine != Engine::Nbd) {
-                    findings.ignore(
-                        at,
-                        "offset: the target does not reach so far, or does not exist; write size",
-                    );
-                }
-                rest
-            }
-        };
-        Extent { size_bytes, start_bytes }
+        }
     }
 
     /// The rate of all workers together, if one is set. fio limits each direction by itself.
-    #[allow(clippy::cast_precision_loss)]
     fn rate(
         &self,
         workers: u32,
@@ -270,24 +272,31 @@ impl Draft {
         at: Location,
         findings: &mut Findings,
     ) -> Option<Rate> {
-        let limit = |direction: usize| match (self.rate_iops[direction], self.rate_bytes[direction]) {
-            (Some(iops), _) if iops > 0 => Some(iops as f64),
-            (_, Some(rate)) if rate > 0 => Some(rate as f64 / self.mix.smallest(direction).max(1) as f64),
-            _ => None,
+        let limit = |direction: usize| {
+            self.mix.rate(direction, self.rate_iops[direction], self.rate_bytes[direction], self.poisson)
         };
-        let share = self.mix.read_percent / 100.0;
+        if !self.poisson
+            && [READ, self.mix.other()]
+                .into_iter()
+                .any(|direction| limit(direction).is_some() && self.mix.is_cut_short(direction))
+        {
+            findings.ignore(
+                at,
+                "a rate of several sizes without norandommap: operations are cut short, so that the rate that would \
+                 run here is too low; add norandommap",
+            );
+        }
         let other = self.mix.other();
         let (per_clone, fits) = match (limit(READ).filter(|_| reads), limit(other).filter(|_| writes)) {
             (None, None) => return None,
-            (Some(read), Some(write)) => {
-                (read + write, (read * (1.0 - share) - write * share).abs() <= 0.01 * (read + write))
-            }
+            (Some(read), Some(write)) => (read + write, true),
             (Some(one), None) | (None, Some(one)) => (one, !(reads && writes)),
         };
         if !fits {
             findings.ignore(
                 at,
-                "rates that limit reads and writes in another ratio than rwmixread: one rate holds for both here",
+                "a rate of reads or writes alone in a mix: the others have no limit in fio, and one rate would hold \
+                 for both here; give both a rate, or each a job",
             );
         }
         if !self.offload {

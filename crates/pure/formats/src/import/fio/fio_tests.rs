@@ -45,6 +45,33 @@ fn fio_options_mean_what_they_say() {
     assert_eq!((rate.per_second, rate.arrivals), (2000.0, Arrivals::Poisson));
     assert_eq!(one("rate=4m\nbs=4k").load.rate.unwrap().per_second, 1024.0);
     assert_eq!(one("rw=randrw\nrwmixread=75\nrate_iops=300,100").load.rate.unwrap().per_second, 400.0);
+    let both = one("rw=randrw\nrwmixread=70\nrate_iops=525,175").load;
+    assert_eq!((both.access.lines[0].read_percent, both.rate.unwrap().per_second), (75.0, 700.0));
+    let mixed = "rw=randwrite\nnorandommap\nbssplit=4k/50:64k/50\n";
+    let rate = |options: &str| one(&format!("{mixed}{options}")).load.rate.unwrap().per_second;
+    assert_eq!(rate("rate=1m"), (1 << 20) as f64 / 34816.0, "bytes pass at the rate, as in fio");
+    assert_eq!(rate("rate_iops=100"), 409_600.0 / 34816.0);
+    assert_eq!(
+        (rate("rate=1m\nrate_process=poisson"), rate("rate_iops=9\nrate_process=poisson")),
+        (256.0, 9.0)
+    );
+    let seeks = |options: &str| {
+        one(options).load.access.lines.iter().map(|l| (l.read_percent, l.random_percent)).collect::<Vec<_>>()
+    };
+    assert_eq!(seeks("rw=randwrite\npercentage_random=0,25,0"), [(0.0, 25.0)]);
+    assert_eq!(seeks("rw=randrw\npercentage_random=40,70"), [(100.0, 40.0), (0.0, 70.0)]);
+    assert_eq!(line("rw=randtrim\nbs=2300m").size_bytes, 2300 << 20);
+    assert_eq!(
+        (one("name=shown").name.as_str(), one("name=shown\nsize=1m").target.as_deref()),
+        ("shown", Some("j.0.0"))
+    );
+    assert!(!one("verify=crc32c\ndo_verify=0").load.verify && one("verify=crc32c").load.verify);
+    let shares = |split: &str| {
+        let lines = one(&format!("rw=randread\nbssplit={split}")).load.access.lines;
+        lines.iter().map(|l| (l.size_bytes >> 10, l.share_percent)).collect::<Vec<_>>()
+    };
+    assert_eq!(shares("4k/30:8k/30:16k/20"), [(16, 20.0), (4, 30.0), (8, 50.0)], "as fio draws");
+    assert_eq!(shares("4k/60:8k/60:16k/20"), [(16, 20.0), (4, 60.0), (8, 20.0)]);
     assert_eq!(one("io_submit_mode=offload\nrate_iops=9").load.rate.unwrap().per_second, 9.0);
     let lines = one("rw=randrw\nbs=4k,64k\nrwmixread=70").load.access.lines;
     let split: Vec<_> = lines.iter().map(|l| (l.size_bytes, l.share_percent, l.read_percent)).collect();
@@ -62,26 +89,27 @@ fn fio_options_without_a_meaning_are_refused_by_line() {
         ("zonemode=zbd", "only none and strided"),
         ("iodpeth=4", "line 4: iodpeth=4: fio has no such option; did you mean iodepth?"),
         ("iodepth_batch=16", "iodepth_batch=16"),
-        ("end_fsync=1", "end_fsync=1"),
-        ("sync=1", "sync=1"),
         ("size=20%", "does not exist yet"),
-        ("filename=/a:/b", "one target"),
+        ("filename=/a:/b", "fio uses /a and /b in turn"),
+        ("filename=/a\nfilename=/b", "line 5: filename=/b: fio uses /a and /b in turn"),
+        ("filename=/a:/a\nrw=randread", "named twice"),
+        ("rw=randrw\nrate_iops=300,", "no limit in fio"),
+        ("rw=randread\nbssplit=4k/50:64k/50\nrate=1m", "add norandommap"),
+        ("fsync=3\nfdatasync=4", "only fsync=3 would be done"),
+        ("sync=2", "known are 0"),
+        ("buffer_pattern='x.bin'", "no file can be its source"),
         ("ioengine=mmap", "known are"),
         ("rw=randtrimwrite", "pattern"),
         ("filename=${DISK}", "the variable DISK is not set"),
-        ("include other.fio", "include"),
         ("bs=4kk", "not a size"),
         ("bs=99999999999999999999999", "not a size"),
         ("bsrange=1k-1m", "more than 256 sizes"),
-        ("bssplit=4k/50:8k/20", "add up to 70"),
-        ("rw=randrw\nrwmixread=75\nrate_iops=300", "another ratio"),
         ("random_distribution=normal:5", "zipf"),
         ("random_distribution=zoned:50/5:30/15", "100 %"),
         ("iodepth=-1", "not a number"),
         ("filename=", "a value is missing"),
         ("wait_for=k", "no job of that name stands before"),
         ("steadystate=iops:10%", "steadystate_duration"),
-        ("time_based=0\nramp_time=3", "add time_based"),
         ("startdelay=5-10", "not a time"),
     ] {
         let error = fio(options).expect_err(options).to_string();
@@ -232,5 +260,45 @@ fn comments_and_sections_are_as_in_fio() {
         let error = import(text.as_bytes(), Some(Format::Fio), false).unwrap_err();
         assert!(matches!(error, ImportError::NotUnderstood { hopeless: 1, .. }), "{error}");
         assert!(error.to_string().starts_with("line 1: "), "{error}");
+    }
+}
+
+#[test]
+fn included_files_stand_where_they_are_included() {
+    let text_of = |name: &str| match name {
+        "common.fio" => Ok("[global]\nbs=8k\ninclude more.fio\n".to_owned()),
+        "more.fio" => Ok("iodepth=7\nioengine=io_uring\n".to_owned()),
+        "again.fio" => Ok("include again.fio\n".to_owned()),
+        _ => Err("it is not there".to_owned()),
+    };
+    let surroundings = Surroundings { text_of: &text_of, ..Surroundings::default() };
+    let read = |text: &str| import_within(text.as_bytes(), Some(Format::Fio), false, &surroundings);
+    let load = read("include common.fio\n[a]\nsize=1m\n").unwrap();
+    let job = &load.jobs[0].load;
+    assert_eq!((job.access.lines[0].size_bytes, job.outstanding), (8192, 7));
+    for (name, why) in
+        [("none.fio", "line 2: include none.fio: it is not there"), ("again.fio", "more than 8 files")]
+    {
+        let error = read(&format!("[a]\ninclude {name}\n")).unwrap_err().to_string();
+        assert!(error.contains(why), "{error}");
+    }
+}
+
+#[test]
+fn command_lines_are_read_as_fio_reads_them() {
+    let read = |text: &str| import(text.as_bytes(), Some(Format::FioCommand), false);
+    let text = "fio --bs=8k --ioengine libaio -name=a --rw=randread --time_based --runtime=3 --size 1m --output=x --name=b --size=2m --stonewall";
+    let load = read(text).unwrap();
+    let jobs: Vec<_> = load.jobs.iter().map(|job| (job.name.as_str(), job.group, job.size_bytes)).collect();
+    assert_eq!(jobs, [("a", 0, Some(1 << 20)), ("b", 1, Some(2 << 20))]);
+    assert!(load.jobs.iter().all(|job| job.load.access.lines[0].size_bytes == 8192));
+    assert_eq!(read("fio --name=a --size=1m\nfio --name=b --size=1m\n").unwrap().jobs[1].group, 1);
+    for (text, why) in [
+        ("fio --name=a --iodpeth=3", "line 1, argument 2: iodpeth=3"),
+        ("fio --section=x jobs.fio", "read by --spec"),
+        ("fio --bs=4k", "no --name"),
+    ] {
+        let error = read(text).unwrap_err().to_string();
+        assert!(error.contains(why), "{error}");
     }
 }

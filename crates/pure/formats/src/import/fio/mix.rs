@@ -55,6 +55,11 @@ impl Pattern {
         Ok(Self { random, reads, writes, trims, hole_bytes })
     }
 
+    /// Whether it does anything but read.
+    fn others(self) -> bool {
+        self.writes || self.trims
+    }
+
     /// Whether it goes on from one operation to the next with reads among the writes.
     pub fn mixes_in_sequence(self) -> bool {
         self.reads && (self.writes || self.trims) && self.hole_bytes == 0
@@ -74,8 +79,8 @@ pub struct Mix {
     splits: [Split; 3],
     /// `blockalign`, in bytes.
     pub align_bytes: Option<u64>,
-    /// `percentage_random`.
-    pub random_percent: f64,
+    /// `percentage_random`, of reads, writes and trims.
+    pub random_percents: [f64; 3],
     /// Where random operations go: placements with their shares, in percent.
     pub placements: Vec<(f64, Placement)>,
     /// `norandommap`.
@@ -95,7 +100,7 @@ impl Default for Mix {
             read_percent: 50.0,
             splits: [(); 3].map(|()| vec![(DEFAULT_BLOCK_BYTES, 100.0)]),
             align_bytes: None,
-            random_percent: 100.0,
+            random_percents: [100.0; 3],
             placements: vec![(100.0, Placement::Uniform)],
             repeats_blocks: false,
             zones: None,
@@ -129,6 +134,70 @@ impl Mix {
             }
         }
         Ok(())
+    }
+
+    /// Operations of a direction in a second, where they are limited, as fio 3.33 does it: a limit in
+    /// operations is one in bytes, of the smallest size. Bytes pass at that rate, unless operations arrive
+    /// at random: then the distance between two is that of the smallest.
+    #[allow(clippy::cast_precision_loss)]
+    pub fn rate(
+        &self,
+        direction: usize,
+        iops: Option<u64>,
+        bytes: Option<u64>,
+        at_random: bool,
+    ) -> Option<f64> {
+        let smallest = self.smallest(direction).max(1) as f64;
+        let bytes = match (iops, bytes) {
+            (_, Some(bytes)) if bytes > 0 => bytes as f64,
+            (Some(iops), _) if iops > 0 => iops as f64 * smallest,
+            _ => return None,
+        };
+        Some(bytes / if at_random { smallest } else { self.mean(direction).max(1.0) })
+    }
+
+    /// Where reads and writes both have a rate, these alone decide how many there are of each.
+    pub fn follow_rates(&mut self, iops: [Option<u64>; 3], bytes: [Option<u64>; 3], at_random: bool) {
+        let rate = |direction: usize| self.rate(direction, iops[direction], bytes[direction], at_random);
+        if let (true, Some(read), Some(other)) =
+            (self.pattern.reads && self.pattern.others(), rate(READ), rate(self.other()))
+        {
+            self.read_percent = 100.0 * read / (read + other);
+        }
+    }
+
+    /// The mean of the operations of a direction, in bytes, where none of them is cut short.
+    #[allow(clippy::cast_precision_loss)]
+    pub fn mean(&self, direction: usize) -> f64 {
+        self.splits[direction].iter().map(|(size, share)| *size as f64 * share / 100.0).sum()
+    }
+
+    /// Whether operations of a direction have several sizes and are cut short where they meet a block that
+    /// has been visited, so that nobody knows their mean.
+    pub fn is_cut_short(&self, direction: usize) -> bool {
+        self.visits_once() && self.splits[direction].len() > 1
+    }
+
+    /// The smallest operation of all that are done, in bytes.
+    pub fn grain(&self) -> u64 {
+        let Pattern { reads, writes, trims, .. } = self.pattern;
+        let used = [(READ, reads), (self.other(), writes || trims)];
+        used.iter()
+            .filter(|(_, used)| *used)
+            .map(|(direction, _)| self.smallest(*direction))
+            .min()
+            .unwrap_or(1)
+            .max(1)
+    }
+
+    /// Whether bytes are left out between sequential operations.
+    pub fn has_holes(&self) -> bool {
+        self.pattern.hole_bytes != 0
+    }
+
+    /// Whether some of the operations, or all, go on from where the last one has ended.
+    pub fn goes_on(&self) -> bool {
+        !self.pattern.random || self.random_percents.iter().any(|percent| *percent < 100.0)
     }
 
     /// The smallest operation of a direction, in bytes.
@@ -172,30 +241,36 @@ impl Mix {
         let smallest_of_both = smallest_read.into_iter().chain(smallest_written).min();
         let mut lines = Vec::new();
         match (read, written) {
-            (Some(read), Some(written)) if read != written => {
-                let unit = align(smallest_read, smallest_of_both);
-                read.iter().for_each(|size| self.add_lines(&mut lines, *size, read_percent, 100.0, unit));
-                let unit = align(smallest_written, smallest_of_both);
-                written
-                    .iter()
-                    .for_each(|size| self.add_lines(&mut lines, *size, 100.0 - read_percent, 0.0, unit));
+            (Some(read), Some(written)) if read != written || !self.seeks_alike() => {
+                let (unit, all) = (align(smallest_read, smallest_of_both), [read_percent, 100.0]);
+                read.iter().for_each(|size| self.add_lines(&mut lines, *size, all, READ, unit));
+                let (unit, all) = (align(smallest_written, smallest_of_both), [100.0 - read_percent, 0.0]);
+                written.iter().for_each(|size| self.add_lines(&mut lines, *size, all, other, unit));
             }
             (Some(split), _) | (None, Some(split)) => {
-                let unit = align(smallest_of_both, smallest_of_both);
-                split.iter().for_each(|size| self.add_lines(&mut lines, *size, 100.0, read_percent, unit));
+                let direction = if read.is_some() { READ } else { other };
+                let (unit, all) = (align(smallest_of_both, smallest_of_both), [100.0, read_percent]);
+                split.iter().for_each(|size| self.add_lines(&mut lines, *size, all, direction, unit));
             }
             (None, None) => {}
         }
         AccessSpec { lines }
     }
 
+    /// Whether as many reads as others seek.
+    fn seeks_alike(&self) -> bool {
+        let [read, other] = [READ, self.other()].map(|direction| self.random_percents[direction]);
+        (read - other).abs() < f64::EPSILON
+    }
+
     /// Adds the lines of one size, whose share is of `part_percent` of the mix: one for each placement.
+    /// They seek as operations of `direction` do.
     fn add_lines(
         &self,
         lines: &mut Vec<AccessLine>,
         (size_bytes, share_percent): (u64, f64),
-        part_percent: f64,
-        read_percent: f64,
+        [part_percent, read_percent]: [f64; 2],
+        direction: usize,
         align_bytes: u64,
     ) {
         let Pattern { random, trims, hole_bytes, .. } = self.pattern;
@@ -224,7 +299,7 @@ impl Mix {
                     size_bytes,
                     read_percent,
                     match (random, hole_bytes) {
-                        (true, _) => self.random_percent,
+                        (true, _) => self.random_percents[direction],
                         (false, 0) if zones.is_none() => 0.0,
                         (false, _) => 100.0,
                     },
@@ -253,15 +328,25 @@ fn read_split(text: &str) -> Result<Split, String> {
     }
     let given: f64 = entries.iter().filter_map(|(_, share)| *share).sum();
     let open = entries.iter().filter(|(_, share)| share.is_none()).count();
-    if given > 100.0 || (open == 0 && given < 100.0) {
+    if open > 1 && given > 100.0 {
         return Err(format!("the shares add up to {given} %, not 100 %"));
     }
-    let each = if open > 0 { (100.0 - given) / open as f64 } else { 0.0 };
-    Ok(entries
-        .into_iter()
-        .map(|(size, share)| (size, share.unwrap_or(each)))
-        .filter(|(_, share)| *share > 0.0)
-        .collect())
+    let each = if open > 0 { (100.0 - given).max(0.0) / open as f64 } else { 0.0 };
+    let mut split: Split = entries.into_iter().map(|(size, share)| (size, share.unwrap_or(each))).collect();
+    if (given - 100.0).abs() > 1e-9 && open == 0 {
+        // As fio draws: from the smallest share up, as far as 100 %; what is left goes to the largest.
+        split.sort_by(|(_, one), (_, other)| one.total_cmp(other));
+        let mut sum = 0.0;
+        for (_, share) in &mut split {
+            *share = share.min(100.0 - sum);
+            sum += *share;
+        }
+        if let Some((_, share)) = split.last_mut() {
+            *share += 100.0 - sum;
+        }
+    }
+    split.retain(|(_, share)| *share > 0.0);
+    Ok(split)
 }
 
 /// The sizes of a range with the shares that fio gives them: a number from the smallest up to that plus the

@@ -1,7 +1,9 @@
 //! fio job files (axboe/fio, HOWTO.rst).
 
+mod command;
 mod draft;
 mod expand;
+mod extent;
 mod finish;
 mod ini;
 mod mix;
@@ -11,6 +13,7 @@ mod values;
 
 use std::collections::BTreeMap;
 
+use super::words::command_lines;
 use super::{Findings, ImportError, ImportedJob, Location, MAX_JOBS, Surroundings};
 use draft::Draft;
 use ini::{MAX_OPTIONS, Section};
@@ -22,12 +25,47 @@ pub fn read(
     surroundings: &Surroundings<'_>,
     findings: &mut Findings,
 ) -> Result<Vec<ImportedJob>, ImportError> {
+    let lines = ini::lines(text, surroundings, findings)?;
+    jobs_of(ini::sections(&lines, findings)?, surroundings, findings)
+}
+
+/// Reads command lines of fio, one a line.
+pub fn read_commands(
+    text: &str,
+    surroundings: &Surroundings<'_>,
+    findings: &mut Findings,
+) -> Result<Vec<ImportedJob>, ImportError> {
+    let mut all = Vec::new();
+    for (line, words) in command_lines(text)? {
+        let sections = command::sections(line, &words, findings)?;
+        let made = jobs_of(sections, surroundings, findings)?;
+        // One command after another.
+        let group = all.last().map_or(0, |job: &ImportedJob| job.group + 1);
+        let before = all.len();
+        all.extend(made.into_iter().map(|mut job| {
+            job.group += group;
+            job.schedule.after.iter_mut().for_each(|index| *index += before);
+            job
+        }));
+        if all.len() > MAX_JOBS {
+            let at = Location::line(line);
+            return Err(ImportError::TooMany { at, what: "jobs", most: MAX_JOBS });
+        }
+    }
+    Ok(all)
+}
+
+/// The jobs of these sections.
+fn jobs_of(
+    sections: Vec<Section<'_>>,
+    surroundings: &Surroundings<'_>,
+    findings: &mut Findings,
+) -> Result<Vec<ImportedJob>, ImportError> {
     let mut global: Vec<ini::Setting<'_>> = Vec::new();
     let mut jobs: Vec<ImportedJob> = Vec::new();
-    let mut named: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    let mut named: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     let mut group = 0;
-    for Section { name, line, settings } in ini::sections(text, findings)? {
-        let at = Location::line(line);
+    for Section { name, at, settings } in sections {
         if name.starts_with("global") {
             global.extend(settings);
             if global.len() > MAX_OPTIONS {
@@ -54,10 +92,11 @@ pub fn read(
                 }
             }
         }
-        let section = finish::Section { name, at, group, made: jobs.len() };
+        let shown = draft.name.clone().unwrap_or_else(|| name.to_owned());
+        let section = finish::Section { name, shown: &shown, at, group, made: jobs.len() };
         let mut made = draft.finish(section, surroundings, findings);
         made.iter_mut().for_each(|job| job.schedule.after.clone_from(&after));
-        named.insert(name, (jobs.len()..jobs.len() + made.len()).collect());
+        named.insert(shown, (jobs.len()..jobs.len() + made.len()).collect());
         jobs.append(&mut made);
     }
     Ok(jobs)

@@ -1,12 +1,14 @@
 //! What each option of a fio job means here.
 
-use super::super::{Ends, Findings, Location, SteadyMetric, Surroundings};
+use virtbench_workload::WriteSync;
+
+use super::super::{Ends, Findings, SteadyMetric, Surroundings};
 use super::draft::{Draft, Engine, Quantity};
 use super::expand::expand;
 use super::ini::Setting;
 use super::mix::{Pattern, placements};
 use super::names::{foreign_engine, unknown_option};
-use super::values::{by_direction, bytes, integer, processors, switch, time_ns};
+use super::values::{by_direction, bytes, integer, pattern, processors, switch, time_ns};
 
 const SECOND_NS: u64 = 1_000_000_000;
 const MICROSECOND_NS: u64 = 1_000;
@@ -63,7 +65,6 @@ const WITHOUT_EFFECT: &[&str] = &[
     "log_window_value",
     "mem",
     "mem_align",
-    "name",
     "new_group",
     "nonvectored",
     "opendir",
@@ -97,12 +98,9 @@ const WITHOUT_EFFECT: &[&str] = &[
 const NEUTRAL: &[(&str, &[&str])] = &[
     ("bs_is_seq_rand", &["0"]),
     ("create_only", &["0"]),
-    ("do_verify", &["1"]),
-    ("end_fsync", &["0"]),
     ("end_syncfs", &["0"]),
     ("experimental_verify", &["0"]),
     ("fill_device", &["0"]),
-    ("fsync_on_close", &["0"]),
     ("iodepth_batch", &["1"]),
     ("iodepth_batch_complete_max", &["1"]),
     ("iodepth_batch_complete_min", &["1"]),
@@ -112,11 +110,9 @@ const NEUTRAL: &[(&str, &[&str])] = &[
     ("pre_read", &["0"]),
     ("rw_sequencer", &["sequential"]),
     ("serialize_overlap", &["0"]),
-    ("sync", &["0", "none"]),
     ("thinktime_blocks_type", &["complete"]),
     ("thinktime_spin", &["0"]),
     ("unlink_each_loop", &["0"]),
-    ("zero_buffers", &["0"]),
 ];
 
 /// The other names of some options (axboe/fio, options.c).
@@ -152,13 +148,13 @@ pub fn apply(
     findings: &mut Findings,
 ) {
     let key = canonical(setting.key);
-    let at = Location::line(setting.line);
+    let at = setting.at;
     let written = || match setting.value {
         Some(value) => format!("{}={}", shorten(setting.key), shorten(value)),
         None => shorten(setting.key),
     };
     if WITHOUT_EFFECT.contains(&key) {
-        findings.leave_out(key, setting.line);
+        findings.leave_out(key, at.line);
         return;
     }
     let value = match setting.value.map(|value| expand(value, surroundings)).transpose() {
@@ -183,8 +179,10 @@ pub fn apply(
         }
         return;
     }
-    match set(draft, key, value).and_then(|known| if known { Ok(true) } else { set_ends(draft, key, value) })
-    {
+    let known = [set, set_contents, set_ends]
+        .into_iter()
+        .try_fold(false, |known, set| if known { Ok(true) } else { set(draft, key, value) });
+    match known {
         Ok(true) => {}
         Ok(false) => findings.ignore(at, format!("{}: {}", written(), unknown_option(setting.key))),
         Err(why) => findings.ignore(at, format!("{}: {why}", written())),
@@ -257,11 +255,10 @@ fn set(draft: &mut Draft, key: &str, value: Option<&str>) -> Result<bool, String
             }
         }
         "percentage_random" => {
-            let [read, write, _] = by_direction(given(value)?).ok_or("more than three values")?;
-            if read != write {
-                return Err("one percentage must hold for reads and writes".into());
+            let parts = by_direction(given(value)?).ok_or("more than three values")?;
+            for (share, part) in mix.random_percents.iter_mut().zip(parts) {
+                *share = percent(Some(part.unwrap_or("100")))? as f64;
             }
-            mix.random_percent = percent(Some(read.unwrap_or("100")))? as f64;
         }
         "random_distribution" => mix.placements = placements(given(value)?)?,
         "thinktime" => mix.think_ns = time(value, MICROSECOND_NS)?,
@@ -271,22 +268,45 @@ fn set(draft: &mut Draft, key: &str, value: Option<&str>) -> Result<bool, String
         "size" => draft.size = Some(quantity(value, 100)?),
         "filesize" => draft.file_bytes = Some(size(value)?),
         "offset" => draft.offset = quantity(value, 100)?,
-        "offset_increment" => draft.offset_step_bytes = size(value)?,
-        "filename" => draft.filename = Some(one_file(given(value)?)?),
+        "offset_increment" => draft.offset_step = quantity(value, 100)?,
+        "filename" => add_files(draft, given(value)?)?,
         "filename_format" => draft.filename_format = Some(one_file(given(value)?)?),
         "directory" => draft.directory = Some(one_file(given(value)?)?),
+        "offset_align" => draft.offset_align = Some(size(value)?).filter(|bytes| *bytes > 0),
         "allow_file_create" => draft.must_exist = !flag(value)?,
         "uri" | "libblkio_path" => draft.address = Some(given(value)?.to_owned()),
         "libblkio_driver" => draft.driver = Some(given(value)?.to_owned()),
         "direct" => draft.direct = flag(value)?,
         "buffered" => draft.direct = !flag(value)?,
         "invalidate" => draft.keeps_cache = !flag(value)?,
-        "fsync" | "fdatasync" => draft.flush_every = Some(small(value)?).filter(|n| *n > 0),
-        "verify" => draft.verify = !matches!(given(value)?, "0" | "null"),
         "sqthread_poll" => draft.uring.submission_polling = flag(value)?,
         "hipri" => draft.uring.completion_polling = flag(value)?,
         "cpus_allowed" => draft.processors = processors(given(value)?).ok_or("not a list of processors")?,
         "cpus_allowed_policy" => draft.processors_split = given(value)? == "split",
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+/// Sets an option of what is written and when it is durable; `false` for one that is not known.
+fn set_contents(draft: &mut Draft, key: &str, value: Option<&str>) -> Result<bool, String> {
+    match key {
+        "fsync" => draft.flush_every[0] = Some(small(value)?).filter(|n| *n > 0),
+        "fdatasync" => draft.flush_every[1] = Some(small(value)?).filter(|n| *n > 0),
+        "end_fsync" | "fsync_on_close" => draft.flush_at_end |= flag(value)?,
+        "sync" => {
+            draft.write_sync = match given(value)? {
+                "0" | "none" => WriteSync::None,
+                "1" | "sync" => WriteSync::All,
+                "dsync" => WriteSync::Data,
+                _ => return Err("known are 0, none, 1, sync and dsync".into()),
+            }
+        }
+        "name" => draft.name = Some(given(value)?.to_owned()),
+        "do_verify" => draft.checks = flag(value)?,
+        "verify" => draft.verify = !matches!(given(value)?, "0" | "null"),
+        "buffer_pattern" => draft.pattern = pattern(given(value)?)?,
+        "zero_buffers" => draft.pattern = if flag(value)? { vec![0] } else { Vec::new() },
         "buffer_compress_percentage" => draft.compressible_percent = percent(value)?,
         "dedupe_percentage" => draft.duplicate_percent = percent(value)?,
         _ => return Ok(false),
@@ -375,11 +395,36 @@ fn numbers(text: &str) -> Result<[Option<u64>; 3], String> {
     sizes(text).map_err(|_| "not a whole number".to_owned())
 }
 
-/// One path; several are separated by colons, and `\:` is a colon.
-fn one_file(text: &str) -> Result<String, String> {
-    let plain = text.replace("\\:", "\u{1}");
-    if plain.contains(':') {
-        return Err("a job has one target here; give each file a job".into());
+/// Adds files to those of the job. As in fio, a second `filename` replaces nothing, and a file that is named
+/// twice is opened twice.
+fn add_files(draft: &mut Draft, text: &str) -> Result<(), String> {
+    for file in paths(text) {
+        match &draft.filename {
+            None => draft.filename = Some(file),
+            Some(first) if *first == file => draft.again += 1,
+            Some(first) => {
+                return Err(format!(
+                    "fio uses {} and {} in turn, each for its part of the size; a job has one target here, and only \
+                     the first would be used: give each file a job",
+                    shorten(first),
+                    shorten(&file)
+                ));
+            }
+        }
     }
-    Ok(plain.replace('\u{1}', ":"))
+    Ok(())
+}
+
+/// The paths that colons separate; `\:` is a colon.
+fn paths(text: &str) -> Vec<String> {
+    let plain = text.replace("\\:", "\u{1}");
+    plain.split(':').filter(|path| !path.is_empty()).map(|path| path.replace('\u{1}', ":")).collect()
+}
+
+/// One path.
+fn one_file(text: &str) -> Result<String, String> {
+    match paths(text).as_slice() {
+        [file] => Ok(file.clone()),
+        _ => Err("a job has one target here; give each file a job".into()),
+    }
 }

@@ -1,5 +1,7 @@
 //! fio's numbers (HOWTO.rst, "Parameter types").
 
+use virtbench_workload::MAX_PATTERN_BYTES;
+
 /// A size in bytes with `kb_base` 1024: `4k`, `4kb` are 4096 and `4ki`, `4kib` are 4000, contrary to
 /// what the units mean, as fio documents it.
 pub fn bytes(text: &str) -> Option<u64> {
@@ -41,6 +43,43 @@ fn number(lower: &str) -> Option<(u64, &str)> {
     let end = digits.find(|c: char| !c.is_digit(radix)).unwrap_or(digits.len());
     let (digits, suffix) = digits.split_at(end);
     Some((u64::from_str_radix(digits, radix).ok()?, suffix.trim_start()))
+}
+
+/// The bytes of a pattern: parts that are texts in quotes, hexadecimal numbers from their first byte on, or
+/// decimal numbers from their lowest byte on.
+///
+/// # Errors
+/// Another form, such as the name of a file.
+pub fn pattern(text: &str) -> Result<Vec<u8>, String> {
+    let wrong =
+        || "a pattern is made of \"texts\", 0x... and numbers here; no file can be its source".to_owned();
+    let mut bytes = Vec::new();
+    let mut rest = text.trim();
+    while !rest.is_empty() {
+        if let Some(quoted) = rest.strip_prefix('"') {
+            let (part, behind) = quoted.split_once('"').ok_or_else(wrong)?;
+            bytes.extend(part.bytes());
+            rest = behind;
+            continue;
+        }
+        let (digits, is_hex) = rest.strip_prefix("0x").map_or((rest, false), |digits| (digits, true));
+        let is_digit = |c: char| if is_hex { c.is_ascii_hexdigit() } else { c.is_ascii_digit() };
+        let (number, behind) = digits.split_at(digits.find(|c| !is_digit(c)).unwrap_or(digits.len()));
+        if is_hex {
+            let even = if number.len() % 2 == 1 { format!("0{number}") } else { number.to_owned() };
+            for pair in even.as_bytes().chunks(2) {
+                let pair = std::str::from_utf8(pair).unwrap_or_default();
+                bytes.push(u8::from_str_radix(pair, 16).map_err(|_| wrong())?);
+            }
+        } else {
+            let number: u32 = number.parse().map_err(|_| wrong())?;
+            let used = (4 - number.leading_zeros() / 8).max(1) as usize;
+            bytes.extend(number.to_le_bytes().iter().take(used));
+        }
+        rest = behind;
+    }
+    let fits = (1..=MAX_PATTERN_BYTES).contains(&bytes.len());
+    if fits { Ok(bytes) } else { Err(format!("a pattern has 1 to {MAX_PATTERN_BYTES} bytes")) }
 }
 
 /// A switch: no value, `1` or `0`.

@@ -7,8 +7,6 @@ use super::lines::{Columns, Lines, number, shorten, starts};
 
 /// The most lines of a specification, Iometer's own limit.
 const MAX_ROWS: usize = 100;
-/// What Iometer means by an alignment of 0: sectors.
-pub const SECTOR_BYTES: u64 = 512;
 const COLUMNS: [&str; 8] = ["size", "% of size", "% reads", "% random", "delay", "burst", "align", "reply"];
 
 /// A named access specification.
@@ -16,7 +14,7 @@ const COLUMNS: [&str; 8] = ["size", "% of size", "% reads", "% random", "delay",
 pub struct Spec {
     /// Its name.
     pub name: String,
-    /// The mix; empty for the idle specification.
+    /// The mix; empty for the idle specification. An alignment of 0 is the sector of the device.
     pub access: AccessSpec,
 }
 
@@ -106,7 +104,7 @@ fn row(
         share_percent,
         delay_ns,
         burst: burst.max(1),
-        align_bytes: if align == 0 { SECTOR_BYTES } else { align },
+        align_bytes: align,
         ..AccessLine::new(size_bytes, read_percent, random_percent)
     }))
 }

@@ -4,12 +4,16 @@ use std::collections::BTreeMap;
 
 use virtbench_workload::{Content, LoadSpec};
 
-use super::super::{ASSUMED_REGION_BYTES, Findings, ImportError, ImportedJob, Location, MAX_JOBS, Schedule};
-use super::access::{SECTOR_BYTES, Spec};
+use super::super::{
+    ASSUMED_REGION_BYTES, Findings, ImportError, ImportedJob, Location, MAX_JOBS, Schedule, Surroundings,
+};
+use super::access::Spec;
 use super::lines::shorten;
 use super::managers::Worker;
 use super::setup::Setup;
 
+/// What a size and a start count in, and an alignment of 0 where the device does not say otherwise.
+const SECTOR_BYTES: u64 = 512;
 /// Measuring time where the file sets none, in nanoseconds.
 const DEFAULT_TIME_NS: u64 = 5_000_000_000;
 
@@ -19,6 +23,7 @@ pub fn build(
     setup: &Setup,
     specs: &[Spec],
     workers: &[Worker],
+    surroundings: &Surroundings<'_>,
     findings: &mut Findings,
 ) -> Result<Vec<ImportedJob>, ImportError> {
     let workers = with_work(setup, specs, workers, findings);
@@ -41,7 +46,8 @@ pub fn build(
             }
             let targets = if worker.targets.is_empty() { none.as_slice() } else { &worker.targets };
             for target in targets {
-                let key = (round, name, target, worker.outstanding, worker.size_sectors, worker.pattern);
+                let extent = (worker.size_sectors, worker.start_sector);
+                let key = (round, name, target, worker.outstanding, extent, worker.pattern);
                 if let Some(job) = index.get(&key).and_then(|at: &usize| jobs.get_mut(*at)) {
                     job.load.workers += 1;
                     continue;
@@ -51,25 +57,54 @@ pub fn build(
                     return Err(ImportError::TooMany { at, what: "jobs", most: MAX_JOBS });
                 }
                 index.insert(key, jobs.len());
-                jobs.push(job(setup, worker, spec, target, group, findings));
+                let mut job = job(setup, worker, spec, target, group, findings);
+                align(&mut job.load, target, surroundings);
+                jobs.push(job);
             }
         }
     }
     Ok(jobs)
 }
 
-/// The workers that have something to do. Without any, each specification is run by the default
-/// number of workers.
+/// The workers that have something to do: as in Iometer, one without a specification or without a target is
+/// idle. Where none has a specification, each is run by the default number of workers; where none has a
+/// target, whoever runs the file names one.
 fn with_work(setup: &Setup, specs: &[Spec], workers: &[Worker], findings: &mut Findings) -> Vec<Worker> {
-    let busy: Vec<Worker> = workers.iter().filter(|worker| !worker.specs.is_empty()).cloned().collect();
-    if !busy.is_empty() || specs.is_empty() {
+    let has_targets = workers.iter().any(|worker| !worker.targets.is_empty());
+    let has_specs = workers.iter().any(|worker| !worker.specs.is_empty());
+    let is_busy = |worker: &&Worker| {
+        (!has_targets || !worker.targets.is_empty()) && (!has_specs || !worker.specs.is_empty())
+    };
+    let busy: Vec<Worker> = workers.iter().filter(is_busy).cloned().collect();
+    if busy.len() < workers.len() {
+        findings.note(format!(
+            "{} of {} workers have no target or no access specification: they are idle, as in Iometer",
+            workers.len() - busy.len(),
+            workers.len()
+        ));
+    }
+    if busy.iter().any(|worker| Some(worker.manager) != busy.first().map(|first| first.manager)) {
+        findings.note(
+            "the file has workers of several managers, which are machines: here one machine runs them all",
+        );
+    }
+    if has_specs || specs.is_empty() {
         return busy;
     }
     findings.note("no worker has an access specification assigned: each is run, with one outstanding I/O unless the worker says more");
-    let template = workers.first().cloned().unwrap_or_else(|| Worker { outstanding: 1, ..Worker::default() });
-    let count = if workers.is_empty() { setup.workers.unwrap_or(1) as usize } else { workers.len() };
     let specs: Vec<(String, usize)> = specs.iter().map(|spec| (spec.name.clone(), 1)).collect();
-    vec![Worker { specs, ..template }; count.min(virtbench_workload::MAX_WORKERS as usize)]
+    if busy.is_empty() {
+        let count = setup.workers.unwrap_or(1).min(virtbench_workload::MAX_WORKERS) as usize;
+        return vec![Worker { outstanding: 1, specs, ..Worker::default() }; count];
+    }
+    busy.into_iter().map(|worker| Worker { specs: specs.clone(), ..worker }).collect()
+}
+
+/// Gives an alignment of 0 its meaning: the sector of the device that is used.
+fn align(load: &mut LoadSpec, target: &str, surroundings: &Surroundings<'_>) {
+    for line in load.access.lines.iter_mut().filter(|line| line.align_bytes == 0) {
+        line.align_bytes = (surroundings.sector_of)(target).unwrap_or(SECTOR_BYTES);
+    }
 }
 
 fn job(
@@ -102,6 +137,7 @@ fn job(
         ramp_ns: setup.ramp_ns,
         time_ns: if setup.time_ns == 0 { DEFAULT_TIME_NS } else { setup.time_ns },
         seed: worker.seed.unwrap_or(1),
+        start_bytes: worker.start_sector.saturating_mul(SECTOR_BYTES),
         content: Content {
             compressible_percent: if worker.pattern == Some(0) { 100 } else { 0 },
             ..Content::default()

@@ -19,6 +19,10 @@ pub struct Worker {
     pub seed: Option<u64>,
     /// Part of the disk that is used, in sectors of 512 bytes; 0 for all of it.
     pub size_sectors: u64,
+    /// Where that part begins, in sectors of 512 bytes.
+    pub start_sector: u64,
+    /// Which manager it belongs to, from 1.
+    pub manager: usize,
     /// 0 repeating bytes, 1 pseudo-random, 2 random; absent in older versions.
     pub pattern: Option<u32>,
     /// Names of the assigned specifications, with their lines.
@@ -33,6 +37,7 @@ pub fn read(
     workers: &mut Vec<Worker>,
     findings: &mut Findings,
 ) -> Result<(), ImportError> {
+    let mut managers = 0;
     while let Some((line, content)) = lines.next() {
         if starts(content, "'end manager list") {
             return Ok(());
@@ -43,9 +48,12 @@ pub fn read(
                 return Err(ImportError::TooMany { at, what: "workers", most: MAX_WORKERS as usize });
             }
             let name = lines.next_value().map_or("", |(_, name)| name).to_owned();
-            workers.extend(worker(lines, name, line, findings)?);
+            workers.extend(
+                worker(lines, name, line, findings)?.map(|worker| Worker { manager: managers, ..worker }),
+            );
         } else if starts(content, "'manager") {
-            // Which machine ran it does not matter: name and address are passed over.
+            // The machine's name and address are passed over.
+            managers += usize::from(starts(content, "'manager id"));
             lines.next_value();
         } else if !starts(content, "'end manager") {
             findings.ignore(
@@ -76,7 +84,7 @@ fn worker(
         } else if lower.starts_with("number of outstanding ios") {
             outstanding(&mut worker, key, value, line, findings)?;
         } else if lower.starts_with("disk maximum size") {
-            extent(&mut worker, key, value, line, findings)?;
+            extent(&mut worker, key, value, line)?;
         } else if lower.starts_with("assigned access specs") {
             let rest = std::iter::from_fn(|| lines.next_value());
             for (line, name) in [(line, value)].into_iter().chain(rest).filter(|(_, name)| !name.is_empty()) {
@@ -133,22 +141,10 @@ fn outstanding(
     Ok(())
 }
 
-fn extent(
-    worker: &mut Worker,
-    key: &str,
-    value: &str,
-    line: usize,
-    findings: &mut Findings,
-) -> Result<(), ImportError> {
+fn extent(worker: &mut Worker, key: &str, value: &str, line: usize) -> Result<(), ImportError> {
     let columns = Columns::new(key);
     worker.size_sectors = columns.number(value, "Disk maximum size", line)?.unwrap_or(0);
-    let start: u64 = columns.number(value, "starting sector", line)?.unwrap_or(0);
-    if start != 0 {
-        findings.ignore(
-            Location::line(line),
-            format!("starting sector {start}: loads begin at the target's start"),
-        );
-    }
+    worker.start_sector = columns.number(value, "starting sector", line)?.unwrap_or(0);
     worker.pattern = columns.number(value, "Data pattern", line)?;
     Ok(())
 }

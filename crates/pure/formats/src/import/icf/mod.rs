@@ -11,11 +11,15 @@ mod lines;
 mod managers;
 mod setup;
 
-use super::{Findings, ImportError, ImportedJob, Location};
+use super::{Findings, ImportError, ImportedJob, Location, Surroundings};
 use lines::Lines;
 
 /// Reads a configuration file.
-pub fn read(text: &str, findings: &mut Findings) -> Result<Vec<ImportedJob>, ImportError> {
+pub fn read(
+    text: &str,
+    surroundings: &Surroundings<'_>,
+    findings: &mut Findings,
+) -> Result<Vec<ImportedJob>, ImportError> {
     let mut lines = Lines::new(text);
     let mut setup = setup::Setup::default();
     let mut specs = Vec::new();
@@ -28,6 +32,8 @@ pub fn read(text: &str, findings: &mut Findings) -> Result<Vec<ImportedJob>, Imp
             access::read(&mut lines, &mut specs, findings)?;
         } else if lower.starts_with("'manager list") {
             managers::read(&mut lines, &mut workers, findings)?;
+        } else if lower.starts_with("'results display") {
+            pass_over_display(&mut lines)?;
         } else if !lower.starts_with("version") && !lower.starts_with("'version") {
             findings.ignore(
                 Location::line(line),
@@ -35,5 +41,16 @@ pub fn read(text: &str, findings: &mut Findings) -> Result<Vec<ImportedJob>, Imp
             );
         }
     }
-    jobs::build(&setup, &specs, &workers, findings)
+    jobs::build(&setup, &specs, &workers, surroundings, findings)
+}
+
+/// Passes over what Iometer's window shows while it measures, up to the section's end.
+fn pass_over_display(lines: &mut Lines<'_>) -> Result<(), ImportError> {
+    while let Some((_, content)) = lines.next() {
+        if lines::starts(content, "'end results display") {
+            return Ok(());
+        }
+    }
+    let why = "the file ends inside the results display".into();
+    Err(ImportError::Syntax { at: Location::line(1), why })
 }

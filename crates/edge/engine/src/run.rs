@@ -139,12 +139,7 @@ pub fn run(
         members.push(Member::start(job, ready.clone(), started)?);
     }
     drop(ready);
-    let mut notes = target.notes().to_vec();
-    for report in all_ready.iter().take(members.len()) {
-        if let Some(note) = report?.filter(|note| !notes.contains(note)) {
-            notes.push(note);
-        }
-    }
+    let notes = await_ready(&all_ready, members.len(), target)?;
     let start_ns = start_at_ns.max(monotonic_ns());
     let begin_ns = start_ns + spec.ramp_ns;
     let moments = Moments { start_ns, begin_ns, end_ns: begin_ns + spec.time_ns };
@@ -159,12 +154,8 @@ pub fn run(
     let reports = gather(&mut members, spec.timeout_ns, &control.stop)?;
     let gave_up = reports.iter().any(|report| report.gave_up.is_some());
     let mut outcome = merge(spec, target, moments, interval_ns, &reports, notes);
-    if spec.flush_at_end
-        && !gave_up
-        && let Err(error) = target.flush()
-    {
-        outcome.notes.push(format!("the flush in the end failed: {error}"));
-        outcome.errors += 1;
+    if spec.flush_at_end && !gave_up {
+        flush_at_end(target, &mut outcome);
     }
     if control.finished.load(Ordering::Relaxed) {
         outcome.interrupted = gave_up;
@@ -188,6 +179,29 @@ pub fn run(
         }
     }
     Ok(outcome)
+}
+
+/// Waits until every worker is ready; what a reader of the figures should know.
+fn await_ready(
+    all_ready: &mpsc::Receiver<Result<Option<String>, EngineError>>,
+    workers: usize,
+    target: &Target,
+) -> Result<Vec<String>, EngineError> {
+    let mut notes = target.notes().to_vec();
+    for report in all_ready.iter().take(workers) {
+        if let Some(note) = report?.filter(|note| !notes.contains(note)) {
+            notes.push(note);
+        }
+    }
+    Ok(notes)
+}
+
+/// Makes durable what a load has written, after measuring.
+fn flush_at_end(target: &Target, outcome: &mut LoadOutcome) {
+    if let Err(error) = target.flush() {
+        outcome.notes.push(format!("the flush in the end failed: {error}"));
+        outcome.errors += 1;
+    }
 }
 
 /// What is on a target that an earlier load wrote.

@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use virtbench_workload::{AccessSpec, Amount, Arrivals, EngineKind, FlushKind, Placement, WriteSync};
+use virtbench_workload::{
+    AccessSpec, Amount, Arrivals, EngineKind, FlushKind, LoadSpec, Placement, WriteSync,
+};
 
 use super::{Inexpressible, Refusal, alike};
 use crate::import::ImportedJob;
@@ -20,6 +22,7 @@ pub fn write_fio(jobs: &[ImportedJob]) -> Result<String, Inexpressible> {
         refusal.unless(!name.starts_with("global"), "that name")?;
         let mut lines = vec![format!("[{name}]"), "stonewall".into()];
         lines.extend(pass_lines(job));
+        lines.extend(durability_lines(&job.load));
         lines.extend(load_lines(job, &refusal)?);
         lines.extend(access_lines(&job.load.access, job.load.traversal.every_block_once, &refusal)?);
         let _ = write!(out, "\n{}\n", lines.join("\n"));
@@ -64,21 +67,6 @@ fn load_lines(job: &ImportedJob, refusal: &Refusal<'_>) -> Result<Vec<String>, I
         say("rate_iops", &each);
         say("rate_process", &if rate.arrivals == Arrivals::Poisson { "poisson" } else { "linear" });
     }
-    if let Some(every) = load.flush_every {
-        say(if load.flush == FlushKind::All { "fsync" } else { "fdatasync" }, &every);
-    }
-    if load.flush_at_end {
-        say("end_fsync", &1);
-    }
-    match load.write_sync {
-        WriteSync::None => {}
-        WriteSync::Data => say("sync", &"dsync"),
-        WriteSync::All => say("sync", &1),
-    }
-    if !load.pattern.is_empty() {
-        let digits: String = load.pattern.iter().map(|byte| format!("{byte:02x}")).collect();
-        say("buffer_pattern", &format!("0x{digits}"));
-    }
     refusal.unless(load.traversal.more_positions == 0, "positions that take turns")?;
     if load.verify {
         say("verify", &"crc32c");
@@ -101,6 +89,28 @@ fn load_lines(job: &ImportedJob, refusal: &Refusal<'_>) -> Result<Vec<String>, I
         say("cpus_allowed_policy", &"split");
     }
     Ok(lines)
+}
+
+/// When what is written is durable, and what it is.
+fn durability_lines(load: &LoadSpec) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut say = |key: &str, value: &dyn std::fmt::Display| lines.push(format!("{key}={value}"));
+    if let Some(every) = load.flush_every {
+        say(if load.flush == FlushKind::All { "fsync" } else { "fdatasync" }, &every);
+    }
+    if load.flush_at_end {
+        say("end_fsync", &1);
+    }
+    match load.write_sync {
+        WriteSync::None => {}
+        WriteSync::Data => say("sync", &"dsync"),
+        WriteSync::All => say("sync", &1),
+    }
+    if !load.pattern.is_empty() {
+        let digits: String = load.pattern.iter().map(|byte| format!("{byte:02x}")).collect();
+        say("buffer_pattern", &format!("0x{digits}"));
+    }
+    lines
 }
 
 /// Where the job works and how much it does.

@@ -1,4 +1,4 @@
-//! fio command lines: `fio --name=a --rw=randread ...`, as fio's own options are given.
+//! fio command lines: options of jobs, each after a dash or two, as fio itself reads them.
 
 use super::super::{Findings, ImportError, Location};
 use super::ini::{MAX_OPTIONS, Section, Setting};
@@ -26,7 +26,7 @@ const OF_THE_COMMAND: &[&str] = &[
 const SWITCHES: &[&str] =
     &["exitall", "group_reporting", "new_group", "norandommap", "stonewall", "thread", "time_based"];
 
-/// The sections that a command line stands for: what comes before the first `--name` holds for all jobs.
+/// The sections that a command line stands for: what comes before the first name holds for all jobs.
 pub fn sections<'a>(
     line: usize,
     words: &'a [String],
@@ -41,7 +41,7 @@ pub fn sections<'a>(
         let Some(option) = word.strip_prefix("--").or_else(|| word.strip_prefix('-')) else {
             findings.refuse(
                 at(number),
-                format!("{word:.60?}: a job file is read by --spec, not from a command line"),
+                format!("{word:.60?}: a job file is named as `spec`, not in a command line"),
             );
             continue;
         };
@@ -74,7 +74,7 @@ pub fn sections<'a>(
         section.settings.push(Setting { key, value, at: at(number) });
     }
     if sections.iter().all(|section| section.name.starts_with("global")) {
-        findings.refuse(at(0), "no --name: fio has no job to run");
+        findings.refuse(at(0), "no option `name`: fio has no job to run");
     }
     Ok(sections)
 }

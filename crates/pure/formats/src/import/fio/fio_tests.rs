@@ -295,8 +295,8 @@ fn command_lines_are_read_as_fio_reads_them() {
     assert_eq!(read("fio --name=a --size=1m\nfio --name=b --size=1m\n").unwrap().jobs[1].group, 1);
     for (text, why) in [
         ("fio --name=a --iodpeth=3", "line 1, argument 2: iodpeth=3"),
-        ("fio --section=x jobs.fio", "read by --spec"),
-        ("fio --bs=4k", "no --name"),
+        ("fio --section=x jobs.fio", "named as `spec`"),
+        ("fio --bs=4k", "no option `name`"),
     ] {
         let error = read(text).unwrap_err().to_string();
         assert!(error.contains(why), "{error}");

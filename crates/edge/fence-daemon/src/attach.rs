@@ -83,7 +83,7 @@ pub(crate) fn check(
 /// A cache may have what it has not, or the label cannot be written.
 pub(crate) fn alone(label: &Label, file: &File, device: &str) -> Result<(), ServeError> {
     match label.cached {
-        Cached::Nothing => {}
+        Cached::Nothing => label.agree(file, device)?,
         Cached::Unknown => drop(label.followed_by(Cached::Nothing, file, device)?),
         Cached::Cache { .. } => return Err(AttachError::LeftOut { device: device.to_owned() }.into()),
     }
@@ -105,7 +105,13 @@ pub(crate) fn advance<E: From<LabelError>>(
     let Origin { uuid, start, .. } = *cache;
     let before = label.followed_by(Cached::Cache { uuid, start, beginning: true }, file, device)?;
     change()?;
-    Label { sequence: before.sequence + 1, ..then }.replace(file, device)?;
+    let moves = then.disks != label.disks;
+    let after = Label { sequence: before.sequence + 1, ..then };
+    after.replace(file, device)?;
+    if moves {
+        // The copy before says where they were.
+        after.followed_by(after.cached, file, device)?;
+    }
     Ok(())
 }
 
@@ -117,11 +123,13 @@ pub(crate) fn is_empty(found: &Inspection) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::label::OtherCopy;
 
     const UUID: [u8; 16] = [1; 16];
 
     fn label(cached: Cached) -> Label {
-        Label { uuid: [7; 16], sequence: 3, disks: Vec::new(), cached }
+        let (memory, other) = (None, OtherCopy::Same);
+        Label { uuid: [7; 16], sequence: 3, disks: Vec::new(), cached, memory, other }
     }
 
     fn allows(cached: Cached, uuid: [u8; 16], start: u64, is_single: bool, empty: bool) -> bool {

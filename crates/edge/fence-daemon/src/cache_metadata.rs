@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use virtbench_fence::cache::{Image, Inspection, Write, inspect, layout};
+use virtbench_fence::cache::{Image, Inspection, PartitionLayout, Write, inspect, layout};
 
 use crate::device::{read_at, write_at};
 use crate::label::LabelError;
@@ -12,7 +12,7 @@ use crate::memory::Buffer;
 use crate::memory_log;
 use crate::serve_error::ServeError;
 
-const SUPERBLOCKS_BYTES: usize = 8192;
+pub(crate) const SUPERBLOCKS_BYTES: usize = 8192;
 
 pub(crate) fn superblocks(file: &File, name: &str) -> Result<Vec<u8>, ServeError> {
     read_at(file, 0, SUPERBLOCKS_BYTES)
@@ -26,16 +26,23 @@ pub(crate) fn unreadable(name: &str, source: io::Error) -> LabelError {
 
 pub(crate) fn image(file: &File, name: &str) -> Result<(Vec<u8>, Vec<Buffer>), ServeError> {
     let superblocks = superblocks(file, name)?;
-    let layout =
-        layout(&superblocks).map_err(|source| ServeError::Cache { device: name.to_owned(), source })?;
-    let mut logs = Vec::new();
-    for partition in &layout.partitions {
-        let len = partition.log_blocks as usize * 4096;
-        let log =
-            read_at(file, partition.log_offset_bytes, len).map_err(|source| unreadable(name, source))?;
-        logs.push(log);
-    }
+    let logs = logs(name, &superblocks, |offset, len| {
+        read_at(file, offset, len).map_err(|source| unreadable(name, source).into())
+    })?;
     Ok((superblocks, logs))
+}
+
+/// The logs of a cache with these superblocks, as `read` gives them by their offset and length.
+pub(crate) fn logs(
+    name: &str,
+    superblocks: &[u8],
+    mut read: impl FnMut(u64, usize) -> Result<Buffer, ServeError>,
+) -> Result<Vec<Buffer>, ServeError> {
+    let layout =
+        layout(superblocks).map_err(|source| ServeError::Cache { device: name.to_owned(), source })?;
+    let log =
+        |partition: &PartitionLayout| read(partition.log_offset_bytes, partition.log_blocks as usize * 4096);
+    layout.partitions.iter().map(log).collect()
 }
 
 /// What a cache holds, with what is in memory.

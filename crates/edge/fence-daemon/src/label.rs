@@ -6,6 +6,7 @@
 
 use std::fs::File;
 use std::io;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -17,6 +18,8 @@ use crate::device::{read_at, write_at};
 const MAGIC: &[u8; 8] = b"vbfence\x01";
 const BYTES: usize = 64 << 10;
 const HEADER_BYTES: usize = 16;
+/// What a label may still grow by: the cache, the folder in memory, longer numbers.
+const SPARE_BYTES: usize = 4096 + 512;
 
 /// Which device this is, and how it is divided.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,6 +35,33 @@ pub struct Label {
     /// Where the newest data of its disks may be besides.
     #[serde(default)]
     pub cached: Cached,
+    /// Where the daemon that served it last wrote down what was answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<MemoryPlace>,
+    /// How the other copy of the label is.
+    #[serde(skip)]
+    pub other: OtherCopy,
+}
+
+/// A folder in memory, as long as the machine runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoryPlace {
+    /// The folder.
+    pub folder: PathBuf,
+    /// The kernel's boot.
+    pub boot: [u64; 2],
+}
+
+/// A label has two copies, of which the newer counts. What one says of disks and places, the other soon says too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OtherCopy {
+    /// It says the same of the disks.
+    #[default]
+    Same,
+    /// It is older and says something else, or was never written.
+    Behind,
+    /// It is torn or damaged: it may have been the newer one.
+    Damaged,
 }
 
 /// What a device knows of a cache before it.
@@ -90,6 +120,17 @@ pub enum LabelError {
         "{device}: {change}: configure it as it was, change it with `virtbench fence resize`, or format anew and give up what is on it"
     )]
     Changed { device: String, change: String },
+    /// It may have been divided in another way since.
+    #[error(
+        "{device}: {change}, but one of the two copies of its label is damaged, perhaps the newer one: the disks may have \
+         been moved since, and lie older where this one says: copy the device before anything else is tried"
+    )]
+    Doubtful { device: String, change: String },
+    /// Their names do not fit.
+    #[error(
+        "{device}: its label has room for {room} bytes, {disks} disks need {needs}: use fewer or shorter names"
+    )]
+    TooLong { device: String, disks: usize, needs: usize, room: usize },
     /// The cache has what the disks have not.
     #[error(
         "{device}: the cache holds blocks that are not yet on it: `virtbench fence drain` writes them there, --force gives \
@@ -116,7 +157,8 @@ impl Label {
             size_bytes: placed.size_bytes,
         };
         let disks = config.disks.iter().zip(config.place(&uuid)).map(place).collect();
-        Self { uuid, sequence: 0, disks, cached: Cached::Nothing }
+        let (memory, other) = (None, OtherCopy::Same);
+        Self { uuid, sequence: 0, disks, cached: Cached::Nothing, memory, other }
     }
 
     /// The label of a device, if it has one.
@@ -129,7 +171,41 @@ impl Label {
             action: "reading the label",
             source,
         })?;
-        Ok(bytes.chunks_exact(BYTES).filter_map(Self::decode).max_by_key(|label| label.sequence))
+        let mut copies: Vec<Option<Self>> = bytes.chunks_exact(BYTES).map(Self::decode).collect();
+        let sequence = |copy: &Option<Self>| copy.as_ref().map(|label| label.sequence);
+        let newest = usize::from(sequence(&copies[1]) > sequence(&copies[0]));
+        let Some(mut label) = copies[newest].take() else { return Ok(None) };
+        let other = 1 - newest;
+        label.other = match &copies[other] {
+            Some(copy) if copy.disks == label.disks => OtherCopy::Same,
+            Some(_) => OtherCopy::Behind,
+            None if bytes[other * BYTES..][..BYTES].iter().all(|byte| *byte == 0) => OtherCopy::Behind,
+            None => OtherCopy::Damaged,
+        };
+        Ok(Some(label))
+    }
+
+    /// Has the other copy say the same.
+    ///
+    /// # Errors
+    /// As [`replace`](Self::replace).
+    pub fn agree(&self, file: &File, device: &str) -> Result<(), LabelError> {
+        match self.other {
+            OtherCopy::Same => Ok(()),
+            OtherCopy::Behind | OtherCopy::Damaged => self.followed_by(self.cached, file, device).map(drop),
+        }
+    }
+
+    /// Whether there is room for it.
+    ///
+    /// # Errors
+    /// There are too many disks.
+    pub fn check_length(&self, device: &str) -> Result<(), LabelError> {
+        let (needs, room) = (toml::to_string(self).unwrap_or_default().len(), BYTES - HEADER_BYTES);
+        if needs + SPARE_BYTES <= room {
+            return Ok(());
+        }
+        Err(LabelError::TooLong { device: device.to_owned(), disks: self.disks.len(), needs, room })
     }
 
     /// Makes it the device's, whatever was there: for a label of sequence 0.
@@ -218,10 +294,15 @@ impl Label {
         };
         match (0..count).find(|&place| what(self, place) != what(&wanted, place)) {
             None => Ok(()),
-            Some(place) => Err(LabelError::Changed {
-                device: device.to_owned(),
-                change: format!("disk {place} was {}, configured is {}", of(self, place), of(&wanted, place)),
-            }),
+            Some(place) => {
+                let device = device.to_owned();
+                let change =
+                    format!("disk {place} was {}, configured is {}", of(self, place), of(&wanted, place));
+                Err(match self.other {
+                    OtherCopy::Damaged => LabelError::Doubtful { device, change },
+                    _ => LabelError::Changed { device, change },
+                })
+            }
         }
     }
 
@@ -256,7 +337,14 @@ mod tests {
     fn label() -> Label {
         let disk = |name: &str, offset_bytes| Partition { name: name.into(), offset_bytes, size_bytes: 4096 };
         let disks = vec![disk("a", 1 << 20), disk("b", 2 << 20)];
-        Label { uuid: [7; 16], sequence: 3, disks, cached: Cached::Nothing }
+        Label {
+            uuid: [7; 16],
+            sequence: 3,
+            disks,
+            cached: Cached::Nothing,
+            memory: None,
+            other: OtherCopy::Same,
+        }
     }
 
     #[test]
@@ -271,6 +359,37 @@ mod tests {
         assert_eq!(Label::decode(&bytes), None);
         bytes[8..12].copy_from_slice(&u32::MAX.to_le_bytes());
         assert_eq!(Label::decode(&bytes), None);
+    }
+
+    #[test]
+    fn the_other_copy_is_told_by_what_it_says_of_the_disks() {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(1 << 20).unwrap();
+        let other = |file: &File| Label::read(file, "d").unwrap().unwrap();
+        label().put(&file, "d").unwrap();
+        assert_eq!(other(&file).other, OtherCopy::Behind, "never written");
+        other(&file).agree(&file, "d").unwrap();
+        assert_eq!((other(&file).other, other(&file).sequence), (OtherCopy::Same, 4));
+        let mut moved = Label { sequence: 5, ..label() };
+        moved.disks[0].offset_bytes = 5 << 20;
+        moved.put(&file, "d").unwrap();
+        assert_eq!(other(&file).other, OtherCopy::Behind);
+        write_at(&file, 0, &[9; 512]).unwrap();
+        let doubtful = other(&file);
+        assert_eq!((doubtful.other, doubtful.sequence), (OtherCopy::Damaged, 5));
+        write_at(&file, BYTES as u64, &[9; 512]).unwrap();
+        assert_eq!(Label::read(&file, "d").unwrap(), None);
+    }
+
+    #[test]
+    fn more_disks_than_there_is_room_for_are_refused_by_name() {
+        let disk =
+            |n: usize| Partition { name: format!("disk-{n}"), offset_bytes: 1 << 50, size_bytes: 1 << 40 };
+        let with = |disks| Label { disks: (0..disks).map(disk).collect(), ..label() };
+        assert!(with(600).check_length("d").is_ok());
+        let error = with(1000).check_length("d").unwrap_err().to_string();
+        assert!(error.contains("1000 disks need"), "{error}");
+        assert_eq!(Label::decode(&with(600).encode()).map(|label| label.disks.len()), Some(600));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use crate::label::MemoryPlace;
 use rustix::fs::{FallocateFlags, fallocate};
 use thiserror::Error;
 use virtbench_fence::cache::{MemoryLog, RecoveryError, identity, layout};
@@ -52,6 +53,16 @@ pub enum MemoryLogError {
         is: u64,
         /// What it should be.
         needs: u64,
+    },
+    /// It is elsewhere.
+    #[error(
+        "{path} has what the last daemon answered and had not flushed: serve it with cache.memory = {folder:?} once, or move \
+         that file to the folder that is configured; or remove it to give that up", path = path.display()
+    )]
+    Elsewhere {
+        path: PathBuf,
+        /// The folder that it is in.
+        folder: PathBuf,
     },
     /// There is no cache.
     #[error(transparent)]
@@ -133,6 +144,34 @@ pub(crate) fn left(folder: &Path, superblocks: &[u8]) -> Result<Option<MemoryLog
     let words: Vec<AtomicU64> =
         bytes.as_chunks().0.iter().map(|word| AtomicU64::new(u64::from_ne_bytes(*word))).collect();
     Ok(Some(MemoryLog::new(Arc::new(words), boot().map_err(fails("no boot id"))?)))
+}
+
+/// The folder of a log, for the label; none if it cannot be named.
+pub(crate) fn place_of(folder: &Path) -> Option<MemoryPlace> {
+    Some(MemoryPlace { folder: fs::canonicalize(folder).ok()?, boot: boot().ok()? })
+}
+
+/// Refuses to go on without what a daemon has left in another folder.
+///
+/// # Errors
+/// There is something, or nobody can tell.
+pub(crate) fn check_place(
+    last: Option<&MemoryPlace>,
+    folder: &Path,
+    superblocks: &[u8],
+) -> Result<(), MemoryLogError> {
+    let now = place_of(folder);
+    let Some(last) = last.filter(|last| now.as_ref() != Some(*last)) else { return Ok(()) };
+    if now.as_ref().is_some_and(|now| now.boot != last.boot) {
+        return Ok(());
+    }
+    match left(&last.folder, superblocks)? {
+        Some(log) if !log.is_empty() => {
+            let (path, _) = place(&last.folder, superblocks)?;
+            Err(MemoryLogError::Elsewhere { path, folder: last.folder.clone() })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// What was left of a cache that is no more.

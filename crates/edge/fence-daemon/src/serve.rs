@@ -11,7 +11,7 @@ use virtbench_fence::{Backing, Config as FenceConfig, DiskId, Fence, StartError}
 use crate::admin::Live;
 use crate::attach;
 use crate::cache_metadata::{carry_out, image, inspected, superblocks};
-use crate::config::Config;
+use crate::config::{Config, DiskTable};
 use crate::control::Control;
 use crate::devices::Devices;
 use crate::frontend::FrontEnd;
@@ -19,7 +19,7 @@ use crate::frontend::listen::Listener;
 use crate::frontend::nbd;
 use crate::frontend::vhost_user::{Served, VhostUserBlk};
 use crate::label::{Cached, Label, LabelError};
-use crate::memory_log::Mapped;
+use crate::memory_log::{self, Mapped};
 use crate::metrics::{self, Metrics};
 use crate::runtime::{Parts, Runtime, Stopper};
 use crate::serve_error::{ServeError, system};
@@ -58,10 +58,13 @@ impl Daemon {
         let (fence, memory) = recover(fence, &devices, &config.cache.memory, label.as_ref())?;
         let figures = Metrics::new(config.watched(), fence.cache_counts().count());
         let block_bytes = devices.facts.iter().flatten().map(|facts| facts.block_bytes).max();
-        let (mut front_ends, mut served) = front_ends(config, &sizes, block_bytes.unwrap_or(512))?;
+        let reachable = without_sealed(config, &fence);
+        let (mut front_ends, mut served) = front_ends(&reachable, &sizes, block_bytes.unwrap_or(512))?;
+        served.extend(sealed(config, &fence));
         if let Some(path) = config.control_socket() {
             let log = memory.as_ref().map(|memory| memory.log.clone());
-            let control = Control::start(Listener::bind(&path)?, Live::new(devices, calibrated, log))
+            let live = Live::new(devices, calibrated, log);
+            let control = Control::start(Listener::bind(&path)?, live, Arc::clone(&figures))
                 .map_err(|source| system("the control socket", source))?;
             served.push(format!("control at {}", path.display()));
             front_ends.push(Box::new(control));
@@ -117,6 +120,7 @@ fn recover(
     let known = home.map(|(label, (_, device))| (label, device));
     let found = attach::find(known, name, &superblocks(file, name)?)?;
     let (superblocks, logs) = image(file, name)?;
+    memory_log::check_place(label.and_then(|label| label.memory.as_ref()), folder, &superblocks)?;
     if let Some((label, device)) = known {
         let is_empty = || Ok(attach::is_empty(&inspected(name, &superblocks, &logs, folder)?));
         attach::check(label, [device, name], &found, is_empty)?;
@@ -129,15 +133,43 @@ fn recover(
         StartError::Recovery(source) => cache(source),
         StartError::NoCache => cache(RecoveryError::NoSuperblock),
     })?;
+    if let Some((_, (slow, _))) = home {
+        slow.sync_data().map_err(|source| system("syncing the slow device", source))?;
+    }
     let write = || writes.iter().try_for_each(|write| carry_out(file, name, write));
     match home {
         None => write()?,
         Some((label, home)) => {
             let cached = Cached::Cache { uuid: found.uuid, start: found.start + 1, beginning: false };
-            attach::advance(label, Label { cached, ..label.clone() }, home, &found, write)?;
+            let then = Label { cached, memory: memory_log::place_of(folder), ..label.clone() };
+            attach::advance(label, then, home, &found, write)?;
         }
     }
     Ok((fence, Some(memory)))
+}
+
+/// The configuration without sockets and exports of disks whose part of the cache cannot be believed.
+fn without_sealed(config: &Config, fence: &Fence) -> Config {
+    let mut config = config.clone();
+    for (disk, table) in (0..).zip(&mut config.disks) {
+        if fence.is_sealed(DiskId(disk)) {
+            (table.socket, table.export) = (None, None);
+        }
+    }
+    config
+}
+
+/// Those disks, a line each.
+fn sealed(config: &Config, fence: &Fence) -> Vec<String> {
+    let line = |(place, disk): (usize, &DiskTable)| {
+        let fault = fence.damage().iter().find(|fault| fault.partition() == Some(place))?;
+        Some(format!(
+            "disk {}: NOT served: {fault}: nothing of it is changed; `virtbench fence inspect` tells more, `fence drain \
+             --force` brings to the disk what can still be read",
+            disk.name
+        ))
+    };
+    config.disks.iter().enumerate().filter_map(line).collect()
 }
 
 type FrontEnds = (Vec<Box<dyn FrontEnd>>, Vec<String>);

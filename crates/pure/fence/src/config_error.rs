@@ -12,6 +12,11 @@ pub enum ConfigError {
     /// More disks than an id can name.
     #[error("{0} virtual disks: at most 65535 share a fence")]
     TooManyDisks(usize),
+    /// More disks than a cache's superblock has room for.
+    #[error(
+        "{0} virtual disks: a cache has room for 128: give some a fence of their own, or serve them without a cache"
+    )]
+    TooManyCachedDisks(usize),
     /// A disk is not in whole blocks, or empty.
     #[error(
         "disk {disk}: offset {offset_bytes} and size {size_bytes} must be multiples of 4096, the size not 0"

@@ -22,7 +22,7 @@ mod change;
 use thiserror::Error;
 
 use crate::account::Account;
-use crate::cache::{self, CacheCounts, Image, Partition, RecoveryError, Write};
+use crate::cache::{self, CacheCounts, Image, Partition, Recovered, RecoveryError, Write};
 use crate::config::{Backing, Config};
 use crate::config_error::ConfigError;
 use crate::ports::{NewIo, OutstandingIo, Owner, Ports};
@@ -52,6 +52,7 @@ pub struct Fence {
     config: Config,
     ports: Ports,
     cache: Vec<Partition>,
+    damage: Vec<cache::Fault>,
 }
 
 impl Fence {
@@ -79,11 +80,12 @@ impl Fence {
             Backing::Cached(cache) => Partition::all(&config, cache),
             Backing::Slow | Backing::Fast => Vec::new(),
         };
-        Ok(Self { config, ports: Ports::new(scheduler), cache })
+        Ok(Self { config, ports: Ports::new(scheduler), cache, damage: Vec::new() })
     }
 
     /// A fence over a cache that has been used before. The writes must be carried out in their order, each followed by a sync
-    /// of the fast device, before anything is submitted.
+    /// of the fast device, before anything is submitted; and the slow device must be synced, of which a process that was
+    /// killed may have discarded what a power failure would bring back.
     ///
     /// # Errors
     /// The configuration does not fit together, or the cache does not fit it: nothing that is not yet on the slow device
@@ -94,9 +96,22 @@ impl Fence {
     ) -> Result<(Self, Vec<Write>), StartError> {
         config.validate()?;
         let Backing::Cached(cache) = &config.backing else { return Err(StartError::NoCache) };
-        let (partitions, writes) = cache::recover(&config, cache, image)?;
+        let Recovered { partitions, writes, faults } = cache::recover(&config, cache, image)?;
         let ports = Ports::new(Self::scheduler(&config));
-        Ok((Self { ports, cache: partitions, config }, writes))
+        Ok((Self { ports, cache: partitions, config, damage: faults }, writes))
+    }
+
+    /// Why some disks are not served: what was found in the partitions of the cache that have them. Every request to one of
+    /// these fails, and nothing of it is changed.
+    #[must_use]
+    pub fn damage(&self) -> &[cache::Fault] {
+        &self.damage
+    }
+
+    /// Whether a disk is among those.
+    #[must_use]
+    pub fn is_sealed(&self, disk: DiskId) -> bool {
+        self.cache.len() > 1 && self.cache.get(disk.index()).is_some_and(Partition::is_sealed)
     }
 
     /// A guest asks. The answer comes as [`Effect::Complete`], exactly one a request.
@@ -133,6 +148,9 @@ impl Fence {
     fn advance(&mut self, now: Time) {
         while let Some((completion, owner)) = self.ports.release(now) {
             self.hand_out(now, &completion, owner);
+        }
+        if self.ports.wakes(now) {
+            self.cache.iter_mut().for_each(|partition| partition.retry(now, &mut self.ports));
         }
         self.dispatch(now);
     }

@@ -76,6 +76,8 @@ pub(crate) struct Ports {
     /// Completions by the time they become known, equal times in their order.
     held: BTreeMap<(Time, u64), (Completion, Owner)>,
     completions: u64,
+    /// When something is to be tried again.
+    wake: Option<Time>,
     /// Counts what an event does; see [`Fence::steps`](crate::Fence::steps).
     pub(crate) steps: u64,
     pub(crate) effects: VecDeque<Effect>,
@@ -90,6 +92,7 @@ impl Ports {
             generation: 0,
             held: BTreeMap::new(),
             completions: 0,
+            wake: None,
             steps: 0,
             effects: VecDeque::new(),
         }
@@ -227,7 +230,21 @@ impl Ports {
 
     pub(crate) fn next_deadline(&self) -> Option<Time> {
         let released = self.held.first_key_value().map(|(&(when, _), _)| when);
-        [self.scheduler.next_deadline(), released].into_iter().flatten().min()
+        [self.scheduler.next_deadline(), released, self.wake].into_iter().flatten().min()
+    }
+
+    /// Something is to be tried again then.
+    pub(crate) fn wake_at(&mut self, when: Time) {
+        self.wake = Some(self.wake.map_or(when, |wake| wake.min(when)));
+    }
+
+    /// Whether that time has come, once.
+    pub(crate) fn wakes(&mut self, now: Time) -> bool {
+        let due = self.wake.is_some_and(|wake| wake <= now);
+        if due {
+            self.wake = None;
+        }
+        due
     }
 }
 

@@ -14,5 +14,6 @@ mod rot;
 mod start;
 mod steady;
 mod torn;
+mod trouble;
 mod work;
 mod world;

@@ -1,11 +1,11 @@
 //! What a fence refuses to start with.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::cast_possible_truncation)]
 
 use virtbench_fence::cache::{self, CacheConfig, CachePartitions, Image, Layout, RecoveryError};
 use virtbench_fence::{
     Backing, BufferId, Completion, Config, ConfigError, Data, Device, DeviceConfig, DeviceOp, DiskConfig,
-    DiskId, Effect, Fence, Op, Request, RequestId, SchedulerConfig, StartError, Time,
+    DiskId, Effect, Fence, IoError, Op, Request, RequestId, SchedulerConfig, StartError, Time,
 };
 
 fn config() -> Config {
@@ -91,6 +91,73 @@ fn a_dirty_cache_refuses_to_start_without_its_disk() {
     assert_eq!(recover(smaller, &dirty).err(), Some(was.into()));
     // Nothing unwritten of a disk that is there: nothing would be lost.
     assert_eq!(recover(another, &used(false)).err(), Some(RecoveryError::NeedsFormat.into()));
+}
+
+/// Asks for a block, and gives the answer.
+fn ask(fence: &mut Fence, disk: u16, op: Op) -> Result<(), IoError> {
+    let (id, disk, buffer) = (RequestId(9), DiskId(disk), BufferId(9));
+    fence.submit(Time::ZERO, Request { id, disk, op, offset_bytes: 0, len_bytes: 4096, buffer });
+    let mut answer = None;
+    while let Some(effect) = fence.poll_effect() {
+        match effect {
+            Effect::Dispatch(io) => {
+                let done = Completion { io: io.id, result: Ok(()), data_crc: 0 };
+                fence.on_device(Time::ZERO, done).unwrap();
+            }
+            Effect::Complete { result, .. } => answer = Some(result),
+            Effect::Copy { .. } => {}
+        }
+    }
+    answer.unwrap()
+}
+
+#[test]
+fn a_partition_whose_log_is_damaged_is_sealed_and_the_others_are_served() {
+    let mut damaged = used(true);
+    let logs = Layout::new(&[40, 40]).partitions;
+    let of_1 = logs[1].log_offset_bytes as usize;
+    // More than a bit of the only entry of disk 1.
+    damaged[of_1 + 40] ^= 3;
+    let mut fence = recover(config(), &damaged).unwrap();
+    assert_eq!([0, 1].map(|disk| fence.is_sealed(DiskId(disk))), [false, true]);
+    assert!(fence.damage().iter().all(|fault| fault.partition() == Some(1)) && !fence.damage().is_empty());
+    for op in [Op::Write, Op::Flush, Op::Read, Op::Discard] {
+        assert_eq!(ask(&mut fence, 0, op), Ok(()), "{op:?}");
+        assert_eq!(ask(&mut fence, 1, op), Err(IoError::Corrupt), "{op:?}");
+    }
+    // Nothing of it is written: neither a log nor, with nothing in memory, anything else.
+    let logs = logs.iter().map(|part| part.log_offset_bytes as usize);
+    let logs: Vec<_> = logs.map(|at| damaged[at..at + 8192].to_vec()).collect();
+    let image = Image { superblocks: &damaged[..8192], logs: &logs, memory: None };
+    let (_, writes) = Fence::recover(config(), &image).unwrap();
+    assert!(writes.iter().all(|write| (write.offset_bytes as usize) < of_1), "{writes:?}");
+
+    let mut shared = used(true);
+    shared[of_1 + 40] ^= 1;
+    assert!(recover(config(), &shared).unwrap().damage().is_empty(), "one bit is flipped back");
+}
+
+#[test]
+fn a_cache_of_an_earlier_version_is_marked_as_of_this_one_in_both_superblocks() {
+    let mut earlier = used(true);
+    for copy in [0, 4096] {
+        earlier[copy..copy + 8].copy_from_slice(b"vbfence1");
+        let crc = crc32c::crc32c(&earlier[copy..copy + 4092]).to_le_bytes();
+        earlier[copy + 4092..copy + 4096].copy_from_slice(&crc);
+    }
+    let logs: Vec<_> = Layout::new(&[40, 40])
+        .partitions
+        .iter()
+        .map(|part| earlier[part.log_offset_bytes as usize..][..8192].to_vec())
+        .collect();
+    let superblocks = earlier[..8192].to_vec();
+    let image = Image { superblocks: &superblocks, logs: &logs, memory: None };
+    for write in Fence::recover(config(), &image).unwrap().1 {
+        let at = write.offset_bytes as usize;
+        earlier[at..at + write.bytes.len()].copy_from_slice(&write.bytes);
+        assert!(recover(config(), &earlier).is_ok());
+    }
+    assert_eq!([&earlier[..8], &earlier[4096..4104]], [b"vbfence2"; 2]);
 }
 
 #[test]

@@ -10,12 +10,14 @@ use virtbench_fence::Backing;
 use virtbench_fence::cache::{CacheConfig, origin, resized};
 
 use super::format::{check_empty, empty_cache};
+use super::given_up::GivenUp;
 use super::held::{self, Held, Moved};
 use super::resize::home_of;
 use super::resize_error::ResizeError;
+use super::salvage::read_what_can_be;
 use crate::attach;
 use crate::attach_error::AttachError;
-use crate::cache_metadata::{carry_out, superblocks};
+use crate::cache_metadata::{SUPERBLOCKS_BYTES, carry_out, superblocks, unreadable as unreadable_metadata};
 use crate::config::Config;
 use crate::devices::Devices;
 use crate::label::{Cached, Label, LabelError};
@@ -27,17 +29,21 @@ use crate::serve_error::ServeError;
 pub struct Drained {
     /// Blocks that were written to the disks.
     pub written: u64,
-    /// Blocks that only the cache had and that are damaged: the disks go on with what they had before.
-    pub damaged: u64,
-    /// Why nothing of the cache was believed, and all of it given up.
-    pub given_up: Option<String>,
+    /// What only the cache had and does not give: the disks go on with what they had before.
+    pub given_up: Vec<GivenUp>,
+    /// Where something may be missing that nobody can name.
+    pub doubts: Vec<String>,
+    /// Why there was nothing to be had, and the cache was given up as a whole: it is another one or an older copy, or none
+    /// is there.
+    pub anew: Option<String>,
 }
 
-/// Writes what the cache alone has to the disks and leaves it empty. What cannot be believed is given up with `give_up`; so
-/// is a cache that is not configured.
+/// Writes what the cache alone has to the disks and leaves it empty. With `give_up`, blocks that are damaged or cannot be
+/// read are given up, by name; as a whole, only a cache that is another one, an older copy or not there.
 ///
 /// # Errors
-/// Something would be given up; or the devices cannot be used or are being served.
+/// Something would be given up; or the devices cannot be used or are being served. A device that fails at a write or is
+/// full makes nothing be given up: the same command completes it once the device works.
 pub fn drain(config: &Config, give_up: bool) -> Result<Drained, ResizeError> {
     let (devices, _backends) = Devices::open(config)?;
     let (file, device) = home_of(&devices)?;
@@ -59,10 +65,15 @@ fn without(label: &Label, (file, device): (&File, &str), give_up: bool) -> Resul
     match attach::alone(label, file, device) {
         Err(error @ ServeError::Attach(AttachError::LeftOut { .. })) if give_up => {
             label.followed_by(Cached::Nothing, file, device)?;
-            Ok(Drained { given_up: Some(error.to_string()), ..Drained::default() })
+            Ok(Drained { anew: Some(error.to_string()), ..Drained::default() })
         }
         done => Ok(done.map(|()| Drained::default())?),
     }
+}
+
+/// Whether a cache has nothing that belongs to these disks as they are.
+const fn is_another(error: &ResizeError) -> bool {
+    matches!(error, ResizeError::Serve(ServeError::Attach(_)) | ResizeError::OfOtherDisks { .. })
 }
 
 struct Drain<'a> {
@@ -78,31 +89,47 @@ impl Drain<'_> {
     fn carry_out(self, give_up: bool) -> Result<Drained, ResizeError> {
         let (fast, name) = self.fast;
         let nothing = matches!(self.label.cached, Cached::Nothing | Cached::Unknown);
-        if nothing && origin(&superblocks(fast, name)?).is_err() {
+        let (superblocks, unreadable) = read_what_can_be(fast, 0, SUPERBLOCKS_BYTES);
+        let known = origin(&superblocks).is_ok();
+        if let (false, Some(_)) = (known, unreadable) {
+            let source = std::io::Error::from_raw_os_error(libc::EIO);
+            return Err(unreadable_metadata(name, source).into());
+        }
+        if nothing && !known {
             // A device that was never a cache becomes one.
             let empty = check_empty(self.config, fast, name);
             empty.or_else(|error| if give_up { Ok(()) } else { Err(error) })?;
             self.begin_anew()?;
             return Ok(Drained::default());
         }
-        match self.write_back(give_up) {
-            Ok(Moved { written, damaged }) => {
+        match self.write_back(give_up, &superblocks) {
+            Ok((Moved { written, given_up }, doubts)) => {
                 self.let_go()?;
-                Ok(Drained { written, damaged, given_up: None })
+                Ok(Drained { written, given_up, doubts, anew: None })
             }
-            Err(error) if give_up => {
+            Err(error) if give_up && is_another(&error) => {
                 self.begin_anew()?;
-                Ok(Drained { given_up: Some(error.to_string()), ..Drained::default() })
+                Ok(Drained { anew: Some(error.to_string()), ..Drained::default() })
             }
             Err(error) => Err(error),
         }
     }
 
-    fn write_back(&self, give_up: bool) -> Result<Moved, ResizeError> {
+    fn write_back(&self, give_up: bool, superblocks: &[u8]) -> Result<(Moved, Vec<String>), ResizeError> {
         let ((file, device), (fast, name)) = (self.home, self.fast);
-        held::check(&self.label, device, self.fast, &self.config.cache.memory)?;
         let held = Held { file, fast, name, label: &self.label, config: self.config };
-        held.write_back(&held.inspect()?, give_up)
+        if !give_up {
+            held::check(&self.label, device, self.fast, &self.config.cache.memory)?;
+            return Ok((held.write_back(&held.inspect()?, false)?, Vec::new()));
+        }
+        let found = attach::find(Some((&self.label, device)), name, superblocks)?;
+        memory_log::check_place(self.label.memory.as_ref(), &self.config.cache.memory, superblocks)
+            .map_err(ServeError::from)?;
+        attach::check(&self.label, [device, name], &found, || {
+            Ok(held.salvage(superblocks).is_ok_and(|(found, _)| attach::is_empty(&found)))
+        })?;
+        let (found, doubts) = held.salvage(superblocks)?;
+        Ok((held.write_back(&found, true)?, doubts))
     }
 
     /// Everything is on the disks.

@@ -23,6 +23,9 @@ pub fn format(config: &Config, force: bool) -> Result<(), ServeError> {
     let label = Label::new(config, random_uuid()?);
     let fence = devices.fence(config, config.place(&label.uuid), random_uuid()?)?;
     let home = devices.home_index();
+    if let Some((_, name)) = devices.file(home) {
+        label.check_length(name)?;
+    }
     if !force {
         for (file, name) in [1, 0].into_iter().filter_map(|index| devices.file(index)) {
             check_empty(config, file, name)?;

@@ -6,12 +6,14 @@ use std::path::Path;
 
 use virtbench_fence::cache::{BLOCK_BYTES, Inspection, LiveBlock};
 
+use super::given_up::{GivenUp, Lost, Why};
 use super::resize_error::{ResizeError, io};
+use super::salvage::{read_again, read_what_can_be};
 use crate::attach;
-use crate::cache_metadata::{image, inspected, superblocks};
+use crate::cache_metadata::{image, inspected, logs, superblocks};
 use crate::config::Config;
-use crate::device::read_at;
 use crate::label::Label;
+use crate::memory_log;
 use crate::serve_error::ServeError;
 
 /// Bytes of a block of the cache, in memory.
@@ -25,7 +27,9 @@ pub(super) fn check(
     (fast, name): (&File, &str),
     folder: &Path,
 ) -> Result<(), ServeError> {
-    let found = attach::find(Some((label, device)), name, &superblocks(fast, name)?)?;
+    let first = superblocks(fast, name)?;
+    let found = attach::find(Some((label, device)), name, &first)?;
+    memory_log::check_place(label.memory.as_ref(), folder, &first)?;
     attach::check(label, [device, name], &found, || {
         let (superblocks, logs) = image(fast, name)?;
         Ok(attach::is_empty(&inspected(name, &superblocks, &logs, folder)?))
@@ -41,11 +45,11 @@ pub(super) struct Held<'a> {
     pub(super) config: &'a Config,
 }
 
-/// Blocks that were written to their disks, and those that are damaged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// Blocks that were written to their disks, and those that could not be.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Moved {
     pub(super) written: u64,
-    pub(super) damaged: u64,
+    pub(super) given_up: Vec<GivenUp>,
 }
 
 impl Held<'_> {
@@ -54,17 +58,48 @@ impl Held<'_> {
     /// # Errors
     /// It cannot be believed, or belongs to other disks.
     pub(super) fn inspect(&self) -> Result<Inspection, ResizeError> {
-        let damaged = |fault| ResizeError::Damaged { device: self.name.to_owned(), fault };
         let (superblocks, logs) = image(self.fast, self.name)?;
         let found = inspected(self.name, &superblocks, &logs, &self.config.cache.memory)?;
         if let Some(fault) = found.faults.first() {
-            return Err(damaged(fault.to_string()));
+            return Err(ResizeError::Damaged { device: self.name.to_owned(), fault: fault.to_string() });
         }
+        self.of_these_disks(found)
+    }
+
+    /// What can still be read, whatever is damaged, and what that leaves open, by name.
+    ///
+    /// # Errors
+    /// It belongs to other disks.
+    pub(super) fn salvage(&self, superblocks: &[u8]) -> Result<(Inspection, Vec<String>), ResizeError> {
+        let mut doubts = Vec::new();
+        let logs = logs(self.name, superblocks, |offset, len| {
+            let (log, unreadable) = read_what_can_be(self.fast, offset, len);
+            doubts.extend(unreadable.map(|at| format!("{}: byte {at} of the log cannot be read", self.name)));
+            Ok(log)
+        })?;
+        let found = inspected(self.name, superblocks, &logs, &self.config.cache.memory)?;
+        let of = |partition: Option<usize>| match (partition, found.partitions.len()) {
+            (Some(partition), 2..) => self.label.disks.get(partition).map(|disk| disk.name.clone()),
+            _ => None,
+        };
+        for fault in &found.faults {
+            let disk = of(fault.partition()).map_or_else(|| "any disk".into(), |disk| format!("disk {disk}"));
+            doubts.push(format!(
+                "{fault}: writes of {disk} of which nothing else is known are given up: check what is on it"
+            ));
+        }
+        if found.more_faults > 0 {
+            doubts.push(format!("{} faults more", found.more_faults));
+        }
+        Ok((self.of_these_disks(found)?, doubts))
+    }
+
+    fn of_these_disks(&self, found: Inspection) -> Result<Inspection, ResizeError> {
         let ours = self.label.place(self.config);
         let known =
             found.disks.len() == ours.len() && found.disks.iter().zip(&ours).all(|(a, b)| a.0 == b.uuid);
         if !known && found.partitions.iter().any(|partition| partition.dirty > 0) {
-            return Err(damaged("the cache is of other disks, and has what they have not".into()));
+            return Err(ResizeError::OfOtherDisks { device: self.name.to_owned() });
         }
         Ok(found)
     }
@@ -72,24 +107,31 @@ impl Held<'_> {
     /// Writes dirty blocks to their disks, so that they are stable there.
     ///
     /// # Errors
-    /// A block is damaged, which `give_up` passes over; or a device cannot be used.
+    /// A block is damaged or unreadable, which `give_up` passes over by name; or the disks cannot be written, which nothing
+    /// passes over.
     pub(super) fn write_back(&self, found: &Inspection, give_up: bool) -> Result<Moved, ResizeError> {
-        let mut moved = Moved::default();
+        let (mut written, mut lost) = (0, Lost::default());
         let live = (0..found.partitions.len()).flat_map(|partition| found.live(partition));
         for block in live.filter(|block| block.dirty) {
-            let data = read_at(self.fast, block.fast_offset_bytes, BLOCK)
-                .map_err(|source| io(self.name, "reading the cache", source))?;
-            if crc32c::crc32c(&data) == block.data_crc {
-                moved.written += u64::from(self.put(&block, &data)?);
-            } else if give_up {
-                moved.damaged += 1;
-            } else {
+            let why = match read_again(self.fast, block.fast_offset_bytes, BLOCK) {
+                Ok(data) if crc32c::crc32c(&data) == block.data_crc => {
+                    written += u64::from(self.put(&block, &data)?);
+                    continue;
+                }
+                Ok(_) => Why::Damaged,
+                Err(_) if give_up => Why::Unreadable,
+                Err(source) => return Err(io(self.name, "reading the cache", source).into()),
+            };
+            if !give_up {
                 let fault = format!("block {} is damaged", block.block);
                 return Err(ResizeError::Damaged { device: self.name.to_owned(), fault });
             }
+            if let Some(disk) = self.label.disks.get(usize::from(block.disk)) {
+                lost.add(&disk.name, block.disk_offset_bytes, why);
+            }
         }
-        self.file.sync_all().map_err(|source| io(self.name, "syncing", source))?;
-        Ok(moved)
+        self.file.sync_all().map_err(|source| io("the slow device", "syncing", source))?;
+        Ok(Moved { written, given_up: lost.ranges() })
     }
 
     /// Where the disk is by the label that still counts. False if the disk ends before.

@@ -140,6 +140,7 @@ impl Plan {
         label.check(config, device).or_else(|error| label.check(&new, device).map_err(|_| error))?;
         let capacity = devices.sizes()[devices.home_index()];
         let placed = place(&label, &new, capacity).map_err(|room| no_room(device, &room))?;
+        placed.check_length(device)?;
         for (was, is) in label.disks.iter().zip(&placed.disks) {
             if is.size_bytes < was.size_bytes && !change.give_up_end {
                 return Err(ResizeError::Shrinks { disk: was.name.clone(), was: was.size_bytes });
@@ -203,7 +204,9 @@ impl Plan {
         };
         let (Backing::Cached(table), Some((fast, name))) = (&self.fence.backing, devices.file(1)) else {
             if placed != label {
-                placed.followed_by(placed.cached, file, device)?;
+                // Twice: no copy says where they were.
+                let once = placed.followed_by(placed.cached, file, device)?;
+                once.followed_by(once.cached, file, device)?;
             }
             return divided(tell);
         };

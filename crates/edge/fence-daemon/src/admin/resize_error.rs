@@ -44,6 +44,15 @@ pub enum ResizeError {
         /// What is wrong.
         fault: String,
     },
+    /// The cache has blocks of disks that are not on the device.
+    #[error(
+        "{device}: the cache is of other disks, and has what they have not: bring the device that they are on; a forced \
+         `virtbench fence drain` gives all of it up"
+    )]
+    OfOtherDisks {
+        /// The fast device.
+        device: String,
+    },
     /// Not while guests use it.
     #[error("{0}: stop the daemon and give the same command again")]
     Served(String),

@@ -15,8 +15,8 @@ pub const SLOTS: RangeInclusive<u32> = 0..=1024;
 pub const ROTATION: RangeInclusive<u64> = 0..=16_384;
 /// Length of a slot, milliseconds: a disk waits for the slots of all others, and guests give up after 30 s or so.
 pub const SLOT_MS: RangeInclusive<f64> = 0.001..=10_000.0;
-/// Part of the devices' time.
-pub const SHARE: RangeInclusive<f64> = 0.0..=1.0;
+/// Part of the devices' time: with less, one I/O of a hard disk would be due after more than 10 s.
+pub const SHARE: RangeInclusive<f64> = 0.001..=1.0;
 const DEPTH: RangeInclusive<u32> = 1..=65_536;
 const BATCH: RangeInclusive<u32> = 1..=65_536;
 /// Blocks of 4 KiB of memory: 256 MiB.

@@ -14,7 +14,7 @@ use crate::admin::ResizeStep;
 const STEP_LIMIT: Duration = Duration::from_secs(3600);
 const WRITE_LIMIT: Duration = Duration::from_secs(5);
 /// The longest line, in bytes.
-const MOST_LINE_BYTES: u64 = 64 << 10;
+const MOST_LINE_BYTES: u64 = 64 << 20;
 
 /// Why a daemon did not do it.
 #[derive(Debug, Error)]
@@ -52,6 +52,28 @@ pub fn ask(
     question: &Question,
     mut progress: impl FnMut(ResizeStep),
 ) -> Result<bool, ControlError> {
+    answered(path, question, |answer| match answer {
+        Answer::ResizeStep(step) => progress(step),
+        Answer::Figures(_) | Answer::Done | Answer::Refused { .. } => {}
+    })
+}
+
+/// How things stand at the daemon of a control socket, as OpenMetrics text; none if there is none.
+///
+/// # Errors
+/// It refuses, ends, or cannot be reached.
+pub fn figures(path: &Path) -> Result<Option<String>, ControlError> {
+    let mut text = None;
+    answered(path, &Question::Figures, |answer| {
+        if let Answer::Figures(figures) = answer {
+            text = Some(figures);
+        }
+    })?;
+    Ok(text)
+}
+
+/// Asks, and has `each` answer before the last.
+fn answered(path: &Path, question: &Question, mut each: impl FnMut(Answer)) -> Result<bool, ControlError> {
     let fails = |source: io::Error| match source.kind() {
         ErrorKind::ConnectionReset | ErrorKind::BrokenPipe | ErrorKind::UnexpectedEof => {
             ControlError::Gone { path: path.to_owned() }
@@ -78,9 +100,9 @@ pub fn ask(
             return Err(ControlError::Gone { path: path.to_owned() });
         }
         match serde_json::from_slice(&line).map_err(|error| fails(error.into()))? {
-            Answer::ResizeStep(step) => progress(step),
             Answer::Done => return Ok(true),
             Answer::Refused { kind, why } => return Err(ControlError::Refused { kind, why }),
+            answer => each(answer),
         }
     }
 }

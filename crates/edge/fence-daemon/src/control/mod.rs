@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::admin::{Change, DiskEdit, ResizeStep, RotationEdit};
 
-pub use client::{ControlError, ask};
+pub use client::{ControlError, ask, figures};
 pub use server::Control;
 
 /// The longest question, in bytes.
@@ -28,6 +28,8 @@ pub enum Question {
         /// Of all.
         rotation: RotationEdit,
     },
+    /// How things stand.
+    Figures,
 }
 
 /// A line of the answer.
@@ -36,6 +38,8 @@ pub enum Question {
 pub enum Answer {
     /// This much is done.
     ResizeStep(ResizeStep),
+    /// How things stand, as OpenMetrics text.
+    Figures(String),
     /// All is done, and the daemon goes by it.
     Done,
     /// Nothing is, unless steps came before.

@@ -16,6 +16,7 @@ use crate::admin::{Live, ResizeError};
 use crate::frontend::listen::Listener;
 use crate::frontend::{Done, FrontEnd, Host};
 use crate::journal::Journal;
+use crate::metrics::Metrics;
 use crate::questions::{Asked, Bounds, Desk};
 use crate::ring::Interest;
 
@@ -26,6 +27,8 @@ const MOST_WAITING: usize = 64;
 /// Of those that have not asked yet.
 const BOUNDS: Bounds =
     Bounds { clients: 64, question_bytes: MOST_QUESTION_BYTES, time: Duration::from_secs(5) };
+/// How long a client may take to read figures.
+const READ_LIMIT: Duration = Duration::from_secs(2);
 /// How long the scheduler's thread may take; it is never busy for long.
 const ORDER_LIMIT: Duration = Duration::from_secs(30);
 
@@ -56,7 +59,7 @@ impl Control {
     ///
     /// # Errors
     /// No thread or descriptor is left.
-    pub fn start(listener: Listener, live: Live) -> io::Result<Self> {
+    pub fn start(listener: Listener, live: Live, figures: Arc<Metrics>) -> io::Result<Self> {
         let bell = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         let (clients, waiting) = sync_channel(MOST_WAITING);
         let (send, orders) = sync_channel(1);
@@ -64,7 +67,7 @@ impl Control {
         let (arrivals, arrived) = UnixStream::pair()?;
         arrivals.set_nonblocking(true)?;
         arrived.set_nonblocking(true)?;
-        let work = move || work(&waiting, &arrived, live, &scheduler);
+        let work = move || work(&waiting, &arrived, live, &(scheduler, figures));
         thread::Builder::new().name("control".into()).spawn(work)?;
         Ok(Self { listener, clients, arrivals, orders, bell, journal: Journal::new("control".into()) })
     }
@@ -128,13 +131,18 @@ impl Scheduler {
     }
 }
 
-fn work(clients: &Receiver<UnixStream>, arrived: &UnixStream, mut live: Live, scheduler: &Scheduler) {
+fn work(
+    clients: &Receiver<UnixStream>,
+    arrived: &UnixStream,
+    mut live: Live,
+    daemon: &(Scheduler, Arc<Metrics>),
+) {
     let journal = Journal::new("control".into());
     let mut desk = Desk::new(BOUNDS);
     while wait(&desk, arrived).is_ok() {
         clients.try_iter().for_each(|client| desk.admit(client));
         for Asked { question, mut stream, .. } in desk.turn(|question| question.ends_with(b"\n")) {
-            let answer = answer(&question, &mut live, scheduler, &mut stream);
+            let answer = answer(&question, &mut live, daemon, &mut stream);
             if let Answer::Refused { why, .. } = &answer {
                 journal.note(format_args!("refused: {why}"));
             }
@@ -163,7 +171,12 @@ fn say(client: &mut UnixStream, answer: &Answer) -> io::Result<()> {
     client.write_all(&text)
 }
 
-fn answer(text: &[u8], live: &mut Live, scheduler: &Scheduler, client: &mut UnixStream) -> Answer {
+fn answer(
+    text: &[u8],
+    live: &mut Live,
+    (scheduler, figures): &(Scheduler, Arc<Metrics>),
+    client: &mut UnixStream,
+) -> Answer {
     let done = match serde_json::from_slice(text) {
         Err(error) => Err(ResizeError::Value(format!("no question of this daemon's: {error}"))),
         Ok(Question::Resize(change)) => live.resize(
@@ -172,6 +185,13 @@ fn answer(text: &[u8], live: &mut Live, scheduler: &Scheduler, client: &mut Unix
             |step| drop(say(client, &Answer::ResizeStep(step))),
             |disk, size_bytes| scheduler.order(What::Grow(disk, size_bytes)),
         ),
+        Ok(Question::Figures) => {
+            // More than a socket has room for: a client that does not read is not waited for.
+            let limits =
+                client.set_nonblocking(false).and_then(|()| client.set_write_timeout(Some(READ_LIMIT)));
+            drop(limits.and_then(|()| say(client, &Answer::Figures(figures.text()))));
+            Ok(())
+        }
         Ok(Question::Reslot { disks, rotation }) => {
             live.reslot(&disks, rotation, |slots| scheduler.order(What::Reschedule(slots)))
         }

@@ -62,7 +62,7 @@ impl From<String> for Watched {
 
 #[derive(Debug, Default)]
 struct CacheMetrics {
-    counts: [Count; 9],
+    counts: [Count; 12],
 }
 
 /// What is counted.
@@ -107,12 +107,24 @@ impl Metrics {
         }
     }
 
+    /// The name of a disk.
+    pub(crate) fn disk_name(&self, disk: usize) -> &str {
+        self.disks.get(disk).map_or("?", |disk| &disk.name)
+    }
+
+    /// Partitions of the cache.
+    pub(crate) const fn caches(&self) -> usize {
+        self.caches.len()
+    }
+
     /// How the partitions of the cache stand.
     fn caches_stand(&self, caches: impl Iterator<Item = CacheCounts>) {
         for (cache, now) in self.caches.iter().zip(caches) {
             let blocks = [now.blocks, now.free, now.used, now.writing, now.retiring].map(u64::from);
             let [a, b, c, d, e] = blocks;
-            let values = [a, b, c, d, e, now.halted as u64, now.hits, now.misses, now.read_only.into()];
+            let states = [now.read_only, now.failing, now.sealed].map(u64::from);
+            let [f, g, h] = states;
+            let values = [a, b, c, d, e, now.halted as u64, now.hits, now.misses, f, g, h, now.errors];
             for (count, value) in cache.counts.iter().zip(values) {
                 count.set(value);
             }

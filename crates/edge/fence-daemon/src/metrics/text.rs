@@ -246,8 +246,11 @@ fn caches(text: &mut Text, caches: &[CacheMetrics]) {
     };
     let rates: Vec<Sample> = caches.iter().enumerate().filter_map(rate).collect();
     text.gauge("cache_hit_ratio", "Hits among blocks read.", &rates);
-    let read_only = by_state(8, &["read_only"]);
-    text.gauge("cache_degraded", "1 where writes are refused after a device failed.", &read_only);
+    let degraded = by_state(8, &["read_only", "failing", "sealed"]);
+    let help =
+        "1 where writes are refused, where a device that fails is tried again, where nothing is believed.";
+    text.gauge("cache_degraded", help, &degraded);
+    text.counter("cache_failures", "Failures of devices that were tried again.", &by_state(11, &["retried"]));
 }
 
 impl Metrics {

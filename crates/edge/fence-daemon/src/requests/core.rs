@@ -9,6 +9,7 @@ use virtbench_fence::{
 };
 
 use super::flight::{Flights, Sources};
+use super::notes::Notes;
 use super::table::{Part, Pending, Table};
 use crate::device::{Backend, Facts, Finished, Io};
 use crate::memory::{Pool, Segment};
@@ -36,6 +37,7 @@ pub struct Core {
     flights: Flights,
     figures: Arc<Metrics>,
     publisher: Publisher,
+    notes: Notes,
     /// Device I/Os that could not even be started.
     refused: Vec<Finished>,
     /// Disks of other sizes, for front ends to be told.
@@ -64,6 +66,7 @@ impl Core {
             max_request_bytes,
             flights,
             publisher: Publisher::new(Arc::clone(&figures)),
+            notes: Notes::default(),
             figures,
             refused: Vec::new(),
             resized: Vec::new(),
@@ -92,6 +95,7 @@ impl Core {
     /// Publishes the state of everything to readers of the metrics.
     pub(crate) fn publish(&mut self) {
         self.publisher.publish(self.now, self.requests.per_disk(), &self.fence);
+        self.notes.caches(self.fence.cache_counts(), &self.figures);
     }
 
     /// Requests in flight.
@@ -237,7 +241,10 @@ impl Core {
     pub(crate) fn finished(&mut self, finished: Finished) {
         let sources = Sources { fence: &self.fence, requests: &self.requests };
         let Some((io, data_crc)) = self.flights.end(&sources, &mut self.pool, finished) else { return };
-        let completion = Completion { io, result: finished.result, data_crc };
+        if let Err(error) = finished.result {
+            self.notes.failed(&io, error, &self.figures);
+        }
+        let completion = Completion { io: io.id, result: finished.result, data_crc };
         let known = self.fence.on_device(self.now, completion);
         debug_assert!(known.is_ok(), "the flights and the fence disagree: {known:?}");
     }

@@ -5,7 +5,7 @@
 //! what is not aligned for the device, and what the core itself writes. A read in pieces goes to guests and to scratch at
 //! once.
 
-use virtbench_fence::{BufferId, Data, DeviceIo, DeviceOp, Fence, IoId};
+use virtbench_fence::{BufferId, Data, DeviceIo, DeviceOp, Fence};
 
 use super::table::Table;
 use crate::device::{Facts, Finished};
@@ -139,14 +139,14 @@ impl Flights {
         self.list = list;
     }
 
-    /// An I/O is over: its name, and the checksum of its data if it wants one. `None` if there was none in that slot.
+    /// An I/O is over: what it was, and the checksum of its data if it wants one. `None` if there was none in that slot.
     #[inline]
     pub(super) fn end(
         &mut self,
         sources: &Sources<'_>,
         pool: &mut Pool,
         finished: Finished,
-    ) -> Option<(IoId, u32)> {
+    ) -> Option<(DeviceIo, u32)> {
         let index = finished.slot as usize;
         let io = self.flights.get_mut(index)?.io.take()?;
         let reads = io.op == DeviceOp::Read;
@@ -160,7 +160,7 @@ impl Flights {
             }
             pool.give(bounce);
         }
-        Some((io.id, crc))
+        Some((io, crc))
     }
 
     /// Brings what was read into other memory to where it belongs.

@@ -2,6 +2,7 @@
 
 mod core;
 mod flight;
+mod notes;
 mod table;
 
 pub(crate) use self::core::Devices;

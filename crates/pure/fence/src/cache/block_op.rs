@@ -33,6 +33,9 @@ pub(super) enum Phase {
     /// Reads a dirty block to be written back, then writes it.
     BackRead,
     BackWrite,
+    /// Has the slow device discard a run, then make that stable.
+    Trim,
+    TrimSync,
 }
 
 /// One operation on one block, or the read of a run of missed blocks.
@@ -52,7 +55,7 @@ pub(super) struct BlockOp {
     pub(super) block: u32,
     pub(super) old: u32,
     pub(super) scratch: u32,
-    /// The next fill of a run; blocks of the run.
+    /// The next fill of a run; blocks of the run, or for a block written back the epoch in which that began.
     pub(super) next: u32,
     pub(super) run: u32,
 }

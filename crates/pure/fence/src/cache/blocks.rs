@@ -18,6 +18,7 @@ impl Partition {
         let end = request.offset_bytes + u64::from(request.len_bytes);
         let mut at = request.offset_bytes;
         let mut run: Option<Run> = None;
+        let refused = self.refusal(self.admits(&request));
         while at < end {
             let block = at / BLOCK_BYTES;
             let until = end.min((block + 1) * BLOCK_BYTES);
@@ -38,7 +39,7 @@ impl Partition {
             };
             at = until;
             if op.write {
-                if let Some(error) = self.broken {
+                if let Some(error) = refused {
                     ports.part_done(index, Err(error));
                     continue;
                 }
@@ -166,7 +167,7 @@ impl Partition {
             old: NONE,
             scratch,
             next: NONE,
-            run: 1,
+            run: self.write_back.epoch,
         };
         let id = self.ops.insert(op);
         let io = self.fast_io(self.owner(id), table::disk_of(key), DeviceOp::Read, block, op.scratch());
@@ -190,11 +191,12 @@ impl Partition {
             Phase::Load => self.on_load(now, op, result, crc, ports),
             Phase::LoadSlow => self.on_loaded(now, op, result, ports),
             Phase::Store => self.on_store(now, op, result, crc, ports),
+            Phase::Trim | Phase::TrimSync => self.on_trim(now, op, result, ports),
             Phase::BackRead => {
                 self.unpin(op.block);
                 let result = result.and(self.check(op.block, crc));
                 if result.is_err() {
-                    self.on_written_back(now, op.block, result, ports);
+                    self.on_written_back(now, (op.block, op.run), result, ports);
                     return self.give_scratch(now, op.scratch, ports);
                 }
                 let id = self.ops.insert(BlockOp { step: Phase::BackWrite, ..op });
@@ -202,7 +204,7 @@ impl Partition {
                 ports.enqueue(now, io);
             }
             Phase::BackWrite => {
-                self.on_written_back(now, op.block, result, ports);
+                self.on_written_back(now, (op.block, op.run), result, ports);
                 self.give_scratch(now, op.scratch, ports);
             }
         }

@@ -23,7 +23,7 @@ impl Partition {
     /// Begins the log of a partition that has none with a commit of nothing, so that an empty log is always one that was
     /// emptied.
     pub(super) fn begin_log(&mut self) -> Option<Write> {
-        if self.commit.number > 0 || self.table.free.len() < self.table.len() {
+        if self.sealed || self.commit.number > 0 || self.table.free.len() < self.table.len() {
             return None;
         }
         let mut bytes = vec![0; LOG_BLOCK_BYTES];
@@ -34,7 +34,7 @@ impl Partition {
 
     /// A guest's flush: answered when what was completed before it is stable.
     pub(super) fn flush(&mut self, request: u32, ports: &mut Ports) {
-        match self.broken {
+        match self.refusal(true) {
             Some(error) => ports.part_done(request, Err(error)),
             None => self.commit.waiters.push(request),
         }
@@ -66,6 +66,7 @@ impl Partition {
             self.table.free.len() < self.free_target / 2 + self.low_watermark || !self.halted.is_empty();
         let due = !self.commit.waiters.is_empty()
             || self.commit.wanted
+            || self.trims_wait()
             || self.commit.pending.len() >= NEW_PER_LOG_BLOCK as usize
             || self.commit.retiring() >= NEW_PER_LOG_BLOCK as usize
             || short && self.commit.retiring() > 0
@@ -222,19 +223,20 @@ impl Partition {
 
     pub(super) fn on_commit(&mut self, now: Time, result: Result<(), IoError>, ports: &mut Ports) {
         if let Err(error) = result {
-            self.broken.get_or_insert(error);
+            self.commit.failed.get_or_insert(error);
         }
         self.commit.ios -= 1;
         if self.commit.ios > 0 {
             return;
         }
-        if let Some(error) = self.broken {
-            self.commit.step = CommitStep::Idle;
-            let waiters = std::mem::take(&mut self.commit.waiters_now);
-            for request in waiters.into_iter().chain(std::mem::take(&mut self.commit.waiters)) {
-                ports.part_done(request, Err(error));
+        if let Some(error) = self.commit.failed.take() {
+            if self.commit.step == CommitStep::Entries {
+                return self.log_failed(now, error, ports);
             }
-            return;
+            self.errors += 1;
+            self.broken.get_or_insert(error);
+            self.commit.step = CommitStep::Idle;
+            return self.fail_waiters(error, ports);
         }
         match self.commit.step {
             CommitStep::DataSync => {
@@ -242,6 +244,7 @@ impl Partition {
                 self.write_log(now, ports);
             }
             CommitStep::Entries => {
+                self.commit.trouble = None;
                 self.commit.step = CommitStep::EntrySync;
                 self.sync(now, ports);
             }
@@ -249,11 +252,29 @@ impl Partition {
         }
     }
 
+    /// The entries of the running commit once more, to the places where they could not be written. They say the same.
+    pub(super) fn write_log_again(&mut self, now: Time, ports: &mut Ports) {
+        if self.commit.step == CommitStep::Entries && self.commit.ios == 0 {
+            self.commit.head = self.commit.first;
+            self.write_log(now, ports);
+        }
+    }
+
+    /// Flushes that nobody can say when to answer.
+    pub(super) fn fail_waiters(&mut self, error: IoError, ports: &mut Ports) {
+        let waiters = std::mem::take(&mut self.commit.waiters_now);
+        for request in waiters.into_iter().chain(std::mem::take(&mut self.commit.waiters)) {
+            ports.part_done(request, Err(error));
+        }
+        self.abandon_trims(ports);
+    }
+
     /// All that was built is stable.
     fn committed(&mut self, now: Time, ports: &mut Ports) {
         self.commit.step = CommitStep::Idle;
         self.commit.stable = self.commit.number;
         self.commit.stable_generation = self.commit.built_generation;
+        self.commit.rounds += 1;
         self.settling = false;
         if let Some(memory) = &self.memory {
             memory.forget(self.commit.stable);
@@ -275,6 +296,7 @@ impl Partition {
         }
         self.commit.tombstones.append(&mut superseded);
         self.commit.superseded_now = superseded;
+        self.discard(now, ports);
         self.evict(now, ports);
     }
 }

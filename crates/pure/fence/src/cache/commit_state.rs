@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 
-use crate::types::DiskId;
+use super::trouble::Trouble;
+use crate::types::{DiskId, IoError};
 
 /// Where a commit is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -46,7 +47,13 @@ pub(super) struct Commit {
     /// Versions before these have their entries in a commit that is in progress, in one that is stable.
     pub(super) built_generation: u64,
     pub(super) stable_generation: u64,
+    /// How often a commit was over, of nothing too.
+    pub(super) rounds: u64,
     pub(super) ios: u32,
+    /// The first error of these.
+    pub(super) failed: Option<IoError>,
+    /// Entries could not be written.
+    pub(super) trouble: Option<Trouble>,
     /// An operation cannot go on without a commit.
     pub(super) wanted: bool,
     pub(super) hits: u64,

@@ -19,9 +19,9 @@ impl Partition {
             return;
         }
         while self.table.free.len() + self.retiring < self.free_target {
-            let Some(block) = self.victim(ports) else { return };
+            let Some(block) = self.victim(now, ports) else { return };
             if self.table.state(block) == State::Clean {
-                self.give_up_clean(block);
+                self.give_up(block);
             } else if self.write_back.under_way <= self.scratch_blocks / 4 && !self.scratch_free.is_empty() {
                 self.retiring += 1;
                 self.write_back.under_way += 1;
@@ -36,15 +36,17 @@ impl Partition {
 
     /// The least recently used block that is not being changed. A dirty one whose entry is not stable must wait for a commit:
     /// the entry of what it replaced may say that the slow device has the same, which would no longer be so.
-    fn victim(&mut self, ports: &mut Ports) -> Option<u32> {
+    fn victim(&mut self, now: Time, ports: &mut Ports) -> Option<u32> {
         let mut at = self.table.least_used();
+        let may_write_back = self.may_write_back(now);
         for _ in 0..LOOK_AT {
             let block = at?;
             ports.steps += 1;
             let dirty = self.table.state(block) == State::Dirty;
+            let trimmed = self.is_trimmed(self.table.key(block));
             if dirty && self.table.generation(block) >= self.commit.stable_generation {
                 self.commit.wanted |= !self.table.has(block, ON_LOG);
-            } else if !self.table.has(block, LOCKED) {
+            } else if !self.table.has(block, LOCKED) && !trimmed && (!dirty || may_write_back) {
                 return Some(block);
             }
             at = self.table.more_used_than(block);
@@ -52,8 +54,8 @@ impl Partition {
         None
     }
 
-    /// A clean block that is not being changed leaves the cache.
-    pub(super) fn give_up_clean(&mut self, block: u32) {
+    /// A block that is not being changed leaves the cache: the slow device has it, or nobody needs it.
+    pub(super) fn give_up(&mut self, block: u32) {
         self.table.remove_used(block);
         self.table.unindex(block);
         if self.table.has(block, ON_LOG) {
@@ -68,21 +70,24 @@ impl Partition {
         self.table.set_state(block, State::Retired);
         self.commit.evicted.push(block);
         self.retiring += 1;
+        self.delay_trims(self.table.key(block));
     }
 
     /// A dirty block was written to the slow device, or could not be.
     pub(super) fn on_written_back(
         &mut self,
         now: Time,
-        block: u32,
+        (block, epoch): (u32, u32),
         result: Result<(), IoError>,
         ports: &mut Ports,
     ) {
         self.write_back.under_way -= 1;
         match result {
-            Ok(()) => self.write_back.written.push(block),
+            Ok(()) if epoch == self.write_back.epoch => self.write_back.written.push(block),
+            // A sync has failed since: whether it was kept nobody knows.
+            Ok(()) => self.keep(now, block, ports),
             Err(error) => {
-                self.broken.get_or_insert(error);
+                self.write_back_failed(now, error, ports);
                 self.keep(now, block, ports);
             }
         }
@@ -90,7 +95,7 @@ impl Partition {
     }
 
     fn sync_if_due(&mut self, now: Time, ports: &mut Ports) {
-        let WriteBack { under_way, written, syncing } = &mut self.write_back;
+        let WriteBack { under_way, written, syncing, .. } = &mut self.write_back;
         let due = *under_way == 0 || written.len() >= SYNC_AFTER;
         let (Some(&block), true) = (written.first(), due && syncing.is_empty()) else { return };
         std::mem::swap(written, syncing);
@@ -113,9 +118,10 @@ impl Partition {
 
     pub(super) fn on_write_back_sync(&mut self, now: Time, result: Result<(), IoError>, ports: &mut Ports) {
         let mut synced = std::mem::take(&mut self.write_back.syncing);
-        for block in synced.drain(..) {
-            match result {
-                Ok(()) => {
+        match result {
+            Ok(()) => {
+                self.write_back.trouble = None;
+                for block in synced.drain(..) {
                     self.table.stop_writing(block);
                     self.table.clear(block, WRITING);
                     self.table.unindex(block);
@@ -123,8 +129,13 @@ impl Partition {
                     self.retire(block);
                     self.unlock(now, block, ports);
                 }
-                Err(error) => {
-                    self.broken.get_or_insert(error);
+            }
+            Err(error) => {
+                self.write_back.epoch = self.write_back.epoch.wrapping_add(1);
+                self.write_back_failed(now, error, ports);
+                // What was written since may have gone with it.
+                synced.append(&mut self.write_back.written);
+                for block in synced.drain(..) {
                     self.keep(now, block, ports);
                 }
             }

@@ -1,9 +1,11 @@
 //! What cannot be left by anybody who keeps the crash contract: a start refuses it, an inspection tells it.
 //!
 //! Nothing that a power failure may leave is a fault: one superblock torn, a commit cut off, what lies ahead of the log's
-//! head. The log's younger half has been repeated in full, so that an entry is lost only if a block of that half is
+//! head. A damaged partition is one of its own: the others are served. The log's younger half has been repeated in full, so that an entry is lost only if a block of that half is
 //! damaged, or of a commit behind it that seems to be cut off. There, what was torn is told from what was damaged by
 //! sectors: each is written whole, so that an entry that was never written has no written one beside it.
+
+use std::collections::BTreeSet;
 
 use thiserror::Error;
 
@@ -85,16 +87,43 @@ pub enum Fault {
     },
 }
 
+impl Fault {
+    /// The partition that it is in; none for what all of them rest on.
+    #[must_use]
+    pub const fn partition(&self) -> Option<usize> {
+        match *self {
+            Self::Superblocks { .. } | Self::Memory => None,
+            Self::Log { partition, .. }
+            | Self::Emptied { partition }
+            | Self::Stray { partition, .. }
+            | Self::Contradiction { partition, .. }
+            | Self::SameVersion { partition, .. } => Some(partition),
+        }
+    }
+}
+
 /// Those found so far.
 #[derive(Debug, Default)]
 pub(super) struct Faults {
     pub(super) told: Vec<Fault>,
     pub(super) more: u64,
+    /// Partitions that have any, and whether all have.
+    partitions: BTreeSet<usize>,
+    everywhere: bool,
 }
 
 impl Faults {
     pub(super) fn add(&mut self, fault: Fault) {
+        match fault.partition() {
+            Some(partition) => drop(self.partitions.insert(partition)),
+            None => self.everywhere = true,
+        }
         if self.told.len() < MOST_FAULTS { self.told.push(fault) } else { self.more += 1 }
+    }
+
+    /// Whether a partition cannot be believed.
+    pub(super) fn concern(&self, partition: usize) -> bool {
+        self.everywhere || self.partitions.contains(&partition)
     }
 }
 

@@ -24,7 +24,9 @@ pub(super) const NEW_PER_LOG_BLOCK: u32 = 63;
 /// Commits and generations are numbered below: a number that is not was never written by a cache.
 const NUMBERS: u64 = 1 << 63;
 
-const MAGIC: &[u8; 8] = b"vbfence1";
+const MAGIC: &[u8; 8] = b"vbfence2";
+/// Of versions that summed the log otherwise: they must not take a cache of this one for theirs.
+const EARLIER_MAGIC: &[u8; 8] = b"vbfence1";
 const SUPERBLOCK_BYTES: usize = 4096;
 
 /// Where things lie on the fast device.
@@ -249,7 +251,9 @@ impl Superblock {
     /// `None` for a copy that was never written, or not whole.
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
         let body = bytes.get(..SUPERBLOCK_BYTES - 4)?;
-        if bytes.len() < SUPERBLOCK_BYTES || &body[..8] != MAGIC {
+        if bytes.len() < SUPERBLOCK_BYTES
+            || ![MAGIC, EARLIER_MAGIC].iter().any(|magic| body.starts_with(*magic))
+        {
             return None;
         }
         if crc32c::crc32c(body) != u32_at(bytes, SUPERBLOCK_BYTES - 4) {
@@ -274,6 +278,11 @@ impl Superblock {
             begun: u32_at(body, partitions_at + partition_count * 4) == 1,
         })
     }
+}
+
+/// Whether a superblock is of a version that sums the log otherwise.
+pub(super) fn is_of_earlier_version(bytes: &[u8]) -> bool {
+    bytes.starts_with(EARLIER_MAGIC) && Superblock::decode(bytes).is_some()
 }
 
 #[cfg(test)]

@@ -28,8 +28,11 @@ mod metadata;
 mod reads;
 mod recovery;
 mod recovery_error;
+mod repair;
 mod superblocks;
 mod table;
+mod trim;
+mod trouble;
 mod validate;
 mod write_back;
 
@@ -38,8 +41,8 @@ pub use faults::Fault;
 pub use inspect::{Inspection, LiveBlock, PartitionState, inspect};
 pub use memory_log::MemoryLog;
 pub use metadata::{Layout, PartitionLayout};
-pub(crate) use recovery::recover;
 pub use recovery::{Image, Write, format, resized};
+pub(crate) use recovery::{Recovered, recover};
 pub use recovery_error::RecoveryError;
 pub use superblocks::{Origin, identity, layout, origin};
 
@@ -54,6 +57,7 @@ use commit_state::Commit;
 use memory_log::Writer;
 use metadata::Identity;
 use table::Table;
+use trim::Trim;
 use write_back::WriteBack;
 
 /// One partition of the cache.
@@ -91,6 +95,13 @@ pub(crate) struct Partition {
     settling: bool,
     /// The metadata can no longer be kept: writes and flushes fail, reads go on.
     broken: Option<IoError>,
+    /// What its log said cannot be believed: nothing is read or written.
+    sealed: bool,
+    /// Failures of devices that were tried again.
+    errors: u64,
+    /// Trims that are not answered, and how many there were.
+    trims: Vec<Trim>,
+    trims_begun: u64,
 }
 
 impl Partition {
@@ -129,24 +140,41 @@ impl Partition {
             write_back: WriteBack::default(),
             settling: false,
             broken: None,
+            sealed: false,
+            errors: 0,
+            trims: Vec::new(),
+            trims_begun: 0,
         }
+    }
+
+    /// A partition that answers nothing and leaves everything as it is.
+    fn sealed(config: &Config, cache: &CacheConfig, id: u32, layout: PartitionLayout) -> Self {
+        let mut partition = Self::new(config, cache, id, layout, Table::new(0));
+        partition.sealed = true;
+        partition.broken = Some(IoError::Corrupt);
+        partition
+    }
+
+    pub(crate) const fn is_sealed(&self) -> bool {
+        self.sealed
     }
 
     /// Takes a checked request.
     pub(crate) fn submit(&mut self, now: Time, request: Request, ports: &mut Ports) {
+        if self.sealed {
+            return ports.refuse(request.id, IoError::Corrupt);
+        }
         self.commit.charge(request.disk);
         match request.op {
             Op::Flush => {
                 let index = ports.begin_request(request.id, 1);
                 self.flush(index, ports);
             }
-            Op::Discard => {
-                let index = ports.begin_request(request.id, 1);
-                ports.part_done(index, Ok(()));
-            }
+            Op::Discard => self.trim(&request, ports),
             Op::Read | Op::Write => {
                 let index = ports.begin_request(request.id, blocks_of(&request));
-                if self.halted.is_empty() && self.admits(&request) {
+                let passes = request.op == Op::Read && self.write_back.trouble.is_some() && !self.settling;
+                if passes || self.halted.is_empty() && self.admits(&request) {
                     self.admit(now, index, request, ports);
                 } else {
                     self.halted.push_back((index, request));
@@ -189,7 +217,10 @@ impl Partition {
             halted: self.halted.len(),
             hits: self.commit.hits,
             misses: self.commit.misses,
-            read_only: self.broken.is_some(),
+            read_only: self.refusal(true).is_some(),
+            failing: self.write_back.trouble.is_some() || self.commit.trouble.is_some(),
+            sealed: self.sealed,
+            errors: self.errors,
         }
     }
 
@@ -198,7 +229,7 @@ impl Partition {
         self.evict(now, ports);
         self.commit_if_due(now, ports);
         while let Some((_, request)) = self.halted.front()
-            && (self.broken.is_some() || self.admits(request))
+            && (self.admits(request) || self.refusal(false).is_some())
             && let Some((index, request)) = self.halted.pop_front()
         {
             self.admit(now, index, request, ports);
@@ -288,9 +319,14 @@ pub struct CacheCounts {
     pub hits: u64,
     /// Blocks read from the slow device so far.
     pub misses: u64,
-    /// A write-back or the metadata's log failed: writes and flushes are refused, reads go on, until a restart recovers
-    /// what is stable.
+    /// The fast device failed, at a sync for good, or for long at the log: writes and flushes are refused, reads go on.
     pub read_only: bool,
+    /// A device fails and is tried again. What the cache alone has stays in it; writes are refused once there is no room.
+    pub failing: bool,
+    /// Its log cannot be believed: every request is refused.
+    pub sealed: bool,
+    /// Failures of devices that were tried again, so far.
+    pub errors: u64,
 }
 
 /// Cache blocks that a read or write touches.

@@ -38,7 +38,7 @@ impl Partition {
         run.op.run += 1;
         run.op.len_bytes += op.len_bytes;
         let room = self.table.free.len() > self.reserved + self.low_watermark;
-        if !op.is_whole() || !room || self.broken.is_some() {
+        if !op.is_whole() || !room || self.broken.is_some() || self.is_trimmed(op.key) {
             return;
         }
         if let Some(block) = self.table.take_free() {
@@ -127,7 +127,7 @@ impl Partition {
             (State::Clean, Err(IoError::Corrupt))
                 if !self.table.has(op.block, LOCKED) && self.broken.is_none() =>
             {
-                self.give_up_clean(op.block);
+                self.give_up(op.block);
                 self.start_read(now, miss, ports);
             }
             (State::Clean, Err(_)) => self.read_slow(now, miss, ports),

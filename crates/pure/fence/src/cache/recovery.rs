@@ -1,10 +1,15 @@
 //! From the metadata on the fast device to the state of the cache: bytes in, partitions out.
 
+use std::borrow::Cow;
+
 use super::faults::{Fault, Faults, check_log, check_superblocks};
 use super::log_end::End;
 use super::memory_log::MemoryLog;
-use super::metadata::{ENTRY_BYTES, Entry, Identity, Kind, Layout, PartitionLayout, Superblock};
+use super::metadata::{
+    ENTRY_BYTES, Entry, Identity, Kind, Layout, PartitionLayout, Superblock, is_of_earlier_version,
+};
 use super::recovery_error::RecoveryError;
+use super::repair::repaired;
 use super::superblocks::newest;
 use super::table::{self, ON_LOG, PENDING, State, Table};
 use super::{CacheConfig, Partition};
@@ -60,26 +65,41 @@ pub fn resized(config: &Config, cache: &CacheConfig, superblocks: &[u8]) -> Resu
     Ok(Write { offset_bytes: next.offset_bytes(), bytes: next.encode() })
 }
 
-/// The partitions as the image has them, and what says so: of logs with nothing in them the beginning, then the superblock,
-/// each to be stable before the next.
+/// The partitions as the image has them, and what says so: log blocks that were repaired, of logs with nothing in them the
+/// beginning, then the superblock, each to be stable before the next. A partition that cannot be believed is sealed, as
+/// long as there are others.
 pub(crate) fn recover<L: AsRef<[u8]>>(
     config: &Config,
     cache: &CacheConfig,
     image: &Image<'_, L>,
-) -> Result<(Vec<Partition>, Vec<Write>), RecoveryError> {
+) -> Result<Recovered, RecoveryError> {
     let found = newest(image.superblocks)?;
     let layout = Layout::new(&found.partitions);
     let mut faults = Faults::default();
     check_superblocks(image.superblocks, &mut faults);
     let logs = read_logs(&found, &layout, image, &mut faults)?;
-    if let Some(&fault) = faults.told.first() {
+    if let Some(&fault) = faults.told.first()
+        && (0..logs.len()).all(|partition| faults.concern(partition))
+    {
         return Err(RecoveryError::Damaged { fault, more: faults.told.len() as u64 - 1 + faults.more });
     }
-    check(config, cache, &found, &logs)?;
+    check(config, cache, &found, &logs).map_err(|error| match faults.told.first() {
+        // What a damaged log holds nobody knows.
+        Some(&fault) => RecoveryError::Damaged { fault, more: faults.told.len() as u64 - 1 + faults.more },
+        None => error,
+    })?;
     let cache = CacheConfig { uuid: found.uuid, ..cache.clone() };
+    let mut writes = Vec::new();
     // Tables are large: each is made once.
     let resumed = |((id, place), log): ((u32, &PartitionLayout), Log)| {
-        let Log { table, retire_again, superseded, pending, next_generation, end } = log;
+        let Log { table, retire_again, superseded, pending, next_generation, end, repaired } = log;
+        if faults.concern(id as usize) {
+            return Partition::sealed(config, &cache, id, *place);
+        }
+        writes.extend(repaired.into_iter().map(|(log_block, bytes)| Write {
+            offset_bytes: place.log_offset_bytes + log_block as u64 * 4096,
+            bytes,
+        }));
         let mut partition = Partition::new(config, &cache, id, *place, table);
         partition.resume(Found { retire_again, superseded, pending, next_generation, end });
         partition
@@ -87,16 +107,34 @@ pub(crate) fn recover<L: AsRef<[u8]>>(
     let mut partitions: Vec<Partition> = (0..).zip(&layout.partitions).zip(logs).map(resumed).collect();
     if let Some(memory) = image.memory {
         let (count, most_blocks) = (partitions.len(), config.max_request_bytes / 4096 + 1);
-        for (index, partition) in partitions.iter_mut().enumerate() {
+        for (index, partition) in partitions.iter_mut().enumerate().filter(|(_, part)| !part.is_sealed()) {
             partition.memory = Some(memory.writer(count, index, most_blocks)?);
         }
         memory.begin(&found);
     }
-    let mut writes: Vec<Write> = partitions.iter_mut().filter_map(Partition::begin_log).collect();
-    let begun = partitions.iter().all(Partition::has_log);
+    writes.extend(partitions.iter_mut().filter_map(Partition::begin_log));
+    let begun = found.begun || partitions.iter().all(Partition::has_log);
     let next = Superblock { sequence: found.sequence + 1, begun, ..found };
     writes.push(Write { offset_bytes: next.offset_bytes(), bytes: next.encode() });
-    Ok((partitions, writes))
+    writes.extend(older_of_this_version(&next, image.superblocks));
+    Ok(Recovered { partitions, writes, faults: faults.told })
+}
+
+/// Partitions as an image has them, and what to write before they serve.
+pub(crate) struct Recovered {
+    pub(crate) partitions: Vec<Partition>,
+    pub(crate) writes: Vec<Write>,
+    /// Of partitions that are not served.
+    pub(crate) faults: Vec<Fault>,
+}
+
+/// The superblock before `next` once more, where it is of an earlier version, which would take it for the newest: that
+/// version reads the log otherwise.
+fn older_of_this_version(next: &Superblock, superblocks: &[u8]) -> Option<Write> {
+    let found = newest(superblocks).ok()?;
+    let is_earlier = superblocks.chunks_exact(4096).any(is_of_earlier_version);
+    let again = Superblock { sequence: next.sequence - 1, ..found };
+    is_earlier.then(|| Write { offset_bytes: again.offset_bytes(), bytes: again.encode() })
 }
 
 /// The logs of an image, and what is wrong with them.
@@ -112,11 +150,33 @@ pub(super) fn read_logs<L: AsRef<[u8]>>(
         if bytes.len() as u64 != u64::from(place.log_blocks) * 4096 {
             return Err(RecoveryError::Truncated);
         }
-        let log = Log::read(found, index, place.blocks, bytes, image.memory, faults);
-        check_log(found, index, place, &log.end, bytes, faults);
-        logs.push(log);
+        logs.push(read_log(found, (index, place), bytes, image.memory, faults));
     }
     Ok(logs)
+}
+
+/// The log of one partition; a bit that has flipped in it is flipped back.
+fn read_log(
+    found: &Superblock,
+    (index, place): (usize, &PartitionLayout),
+    bytes: &[u8],
+    memory: Option<&MemoryLog>,
+    faults: &mut Faults,
+) -> Log {
+    let identity = Identity::new(&found.uuid);
+    let mut end = End::find(identity, bytes);
+    let repaired = repaired(identity, bytes, &end.headers);
+    let mut whole = Cow::Borrowed(bytes);
+    for (log_block, block) in &repaired {
+        whole.to_mut()[log_block * 4096..(log_block + 1) * 4096].copy_from_slice(block);
+    }
+    if !repaired.is_empty() {
+        end = End::find(identity, &whole);
+    }
+    let mut log = Log::read(found, (index, place.blocks), (&whole, end), memory, faults);
+    check_log(found, index, place, &log.end, &whole, faults);
+    log.repaired = repaired;
+    log
 }
 
 /// Refuses what would lose or mix up unwritten blocks.
@@ -157,6 +217,8 @@ pub(super) struct Log {
     pending: Vec<u32>,
     pub(super) next_generation: u64,
     pub(super) end: End,
+    /// Log blocks of which a bit was flipped back, by their place.
+    pub(super) repaired: Vec<(usize, Vec<u8>)>,
 }
 
 /// The newest entry of a data block so far.
@@ -170,13 +232,11 @@ impl Log {
     /// By the log of partition `index`, and by what a killed process has left in memory.
     pub(super) fn read(
         found: &Superblock,
-        index: usize,
-        blocks: u32,
-        bytes: &[u8],
+        (index, blocks): (usize, u32),
+        (bytes, mut end): (&[u8], End),
         memory: Option<&MemoryLog>,
         faults: &mut Faults,
     ) -> Self {
-        let mut end = End::find(Identity::new(&found.uuid), bytes);
         let mut table = Table::without_free(blocks);
         let mut newest = vec![Newest { kind: None, stable: false }; blocks as usize];
         let mut next_generation = 1;
@@ -237,6 +297,7 @@ impl Log {
             pending: Vec::new(),
             next_generation,
             end,
+            repaired: Vec::new(),
         };
         for (block, newest) in (0..blocks).zip(&newest) {
             log.place(block, *newest);

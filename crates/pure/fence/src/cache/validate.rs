@@ -12,7 +12,7 @@ impl CacheConfig {
             return Err(ConfigError::CachePartitions { partitions: blocks.len(), disks: config.disks.len() });
         }
         if config.disks.len() > MOST_DISKS {
-            return Err(ConfigError::TooManyDisks(config.disks.len()));
+            return Err(ConfigError::TooManyCachedDisks(config.disks.len()));
         }
         let request = config.max_request_bytes / 4096 + 1;
         if self.scratch_blocks == 0 || self.free_target < self.low_watermark.saturating_add(request) {

@@ -133,6 +133,10 @@ impl Guests {
                 models[disk.index()].begin_write(guest.sector(index), id, value, began);
             }
         }
+        if request.op == Op::Discard {
+            let model = &mut models[disk.index()];
+            (0..guest.places.len()).for_each(|index| model.begin_trim(guest.sector(index), id, began));
+        }
         self.in_flight.insert(id, guest);
     }
 
@@ -181,9 +185,9 @@ impl Guests {
         let model = &mut models[guest.request.disk.index()];
         for (index, &place) in guest.places.iter().enumerate() {
             match guest.request.op {
-                Op::Write => model.end_write(guest.sector(index), id, now, failed),
+                Op::Write | Op::Discard => model.end_write(guest.sector(index), id, now, failed),
                 Op::Read if !failed => self.check(&guest, place, model),
-                Op::Read | Op::Flush | Op::Discard => {}
+                Op::Read | Op::Flush => {}
             }
         }
         if guest.request.op == Op::Flush && !failed {

@@ -158,9 +158,8 @@ impl World {
                 data_crc = self.crc(&io, &bytes);
                 self.arrive(&io, &bytes);
             }
-            DeviceOp::Write => self.disks[device].complete(write),
+            DeviceOp::Write | DeviceOp::Discard => self.disks[device].complete(write),
             DeviceOp::Flush => self.disks[device].flush(&covers),
-            DeviceOp::Discard => {}
         }
         self.fence.on_device(now, Completion { io: io.id, result: Ok(()), data_crc }).unwrap();
         self.effects();
@@ -177,8 +176,8 @@ impl World {
         let Outstanding { io, write, .. } = self.outstanding.remove(index);
         match io.op {
             DeviceOp::Read => self.arrive(&io, &vec![RUBBISH; io.len_bytes as usize]),
-            DeviceOp::Write => self.disks[io.device.index()].fail(write, &mut chance),
-            DeviceOp::Flush | DeviceOp::Discard => {}
+            DeviceOp::Write | DeviceOp::Discard => self.disks[io.device.index()].fail(write, &mut chance),
+            DeviceOp::Flush => {}
         }
         let shared =
             matches!(&self.config.backing, Backing::Cached(cache) if cache.partitions.blocks().len() == 1);
@@ -290,7 +289,11 @@ impl World {
                 write = self.disks[device].write(io.offset_bytes as usize, bytes);
             }
             DeviceOp::Flush => covers = self.disks[device].covered(),
-            DeviceOp::Read | DeviceOp::Discard => {}
+            DeviceOp::Discard => {
+                self.check_place(&io);
+                write = self.disks[device].write(io.offset_bytes as usize, vec![0; io.len_bytes as usize]);
+            }
+            DeviceOp::Read => {}
         }
         self.outstanding.push(Outstanding { io, write, crc, covers });
     }
@@ -365,6 +368,10 @@ impl World {
         self.inspect(&image);
         let (fence, writes) = Fence::recover(self.config.clone(), &image).unwrap();
         self.fence = fence;
+        if begins {
+            let all = self.disks[0].covered();
+            self.disks[0].flush(&all);
+        }
         for write in writes.into_iter().filter(|_| begins) {
             let id = self.disks[1].write(write.offset_bytes as usize, write.bytes);
             self.disks[1].complete(id);

@@ -1,6 +1,6 @@
 //! What a disk may hold: every write of every sector, and which of them an observer may still see.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One write of one sector. It took effect somewhere between `start` and `end`.
 #[derive(Debug, Clone, Copy)]
@@ -25,6 +25,8 @@ impl Written {
 #[derive(Debug, Clone, Default)]
 pub struct Model {
     sectors: BTreeMap<u64, Vec<Written>>,
+    /// All that was ever written to it and has only one past by now.
+    ever: BTreeMap<u64, BTreeSet<u64>>,
     /// The start of the latest flush that was answered.
     flushed: u64,
     /// When the process was killed last: what was answered before is there.
@@ -37,6 +39,20 @@ impl Model {
     pub fn begin_write(&mut self, sector: u64, id: u64, value: u64, now: u64) {
         let writes = self.sectors.entry(sector).or_insert_with(|| vec![Written::settled(0)]);
         writes.push(Written { id, value, start: now, end: NEVER, failed: false });
+    }
+
+    /// A trim begins: until the next write the sector may hold zeroes, or whatever it held before.
+    pub fn begin_trim(&mut self, sector: u64, id: u64, now: u64) {
+        let writes = self.sectors.entry(sector).or_insert_with(|| vec![Written::settled(0)]);
+        let ever = self.ever.entry(sector).or_default();
+        ever.extend(writes.iter().map(|written| written.value).chain([0]));
+        writes.extend(ever.iter().copied().map(|value| Written {
+            id,
+            value,
+            start: now,
+            end: NEVER,
+            failed: true,
+        }));
     }
 
     /// The memory of the write changed while it was in flight: it stores what was there before, or `value`.
@@ -80,6 +96,7 @@ impl Model {
 
     fn pin(&mut self, sector: u64, value: u64) {
         if let Some(writes) = self.sectors.get_mut(&sector) {
+            self.ever.entry(sector).or_default().extend(writes.iter().map(|written| written.value));
             *writes = vec![Written::settled(value)];
         }
     }

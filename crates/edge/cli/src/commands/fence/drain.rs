@@ -8,18 +8,21 @@ use crate::args::fence::DrainArgs;
 use crate::exit::Outcome;
 use crate::say::tell;
 
-/// Says what was written, and what was given up.
+/// Says what was written, and names what was given up.
 pub fn execute(args: &DrainArgs) -> Outcome {
-    let Drained { written, damaged, given_up } = drain(&load(&args.config)?, args.force).map_err(broken)?;
-    if let Some(why) = given_up {
+    let Drained { written, given_up, doubts, anew } =
+        drain(&load(&args.config)?, args.force).map_err(broken)?;
+    if let Some(why) = anew {
         tell!("virtbench fence: the cache was given up: {why}");
-    } else {
-        tell!(
-            "virtbench fence: {written} blocks written from the cache to the disks; the disks have everything"
-        );
+        return Ok(());
     }
-    if damaged > 0 {
-        tell!("virtbench fence: {damaged} damaged blocks were given up: the disks have what they had before");
+    for lost in &given_up {
+        tell!("virtbench fence: given up: {lost}");
     }
+    for doubt in &doubts {
+        tell!("virtbench fence: given up: {doubt}");
+    }
+    let all = if given_up.is_empty() && doubts.is_empty() { "; the disks have everything" } else { "" };
+    tell!("virtbench fence: {written} blocks written from the cache to the disks{all}");
     Ok(())
 }

@@ -104,7 +104,7 @@ pub(super) fn broken(error: ResizeError) -> Failure {
         ResizeError::Serve(error) => return failure(error),
         ResizeError::NoDisk(_) | ResizeError::Value(_) | ResizeError::Shrinks { .. } => Kind::Usage,
         ResizeError::NoRoom { .. } | ResizeError::Served(_) => Kind::Target,
-        ResizeError::Damaged { .. } => Kind::Inconsistent,
+        ResizeError::Damaged { .. } | ResizeError::OfOtherDisks { .. } => Kind::Inconsistent,
         ResizeError::Interrupted => Kind::Interrupted,
     };
     Failure::new(kind, error)

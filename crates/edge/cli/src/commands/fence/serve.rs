@@ -8,7 +8,7 @@ use std::time::Duration;
 use virtbench_fence_daemon::config::Config;
 use virtbench_fence_daemon::frontend::nbd::NbdSetupError;
 use virtbench_fence_daemon::runtime::Stopper;
-use virtbench_fence_daemon::{Daemon, ServeError, confine};
+use virtbench_fence_daemon::{Daemon, ServeError, confine, end_at_once, ignore_hang_up};
 
 use crate::args::fence::{FormatArgs, ServeArgs};
 use crate::exit::{Failure, Kind, Outcome};
@@ -16,7 +16,7 @@ use crate::interrupt;
 use crate::say::tell;
 
 /// How long a daemon may take to end: longer than it waits for requests, shorter than systemd waits for it.
-const END_LIMIT: Duration = Duration::from_secs(20);
+const END_LIMIT: Duration = Duration::from_secs(15);
 
 /// Serves until it is interrupted, which is how it ends well.
 pub fn execute(args: &ServeArgs) -> Outcome {
@@ -28,6 +28,8 @@ pub fn execute(args: &ServeArgs) -> Outcome {
         stop.stop();
         let _ = limit.try_send(());
     });
+    // A terminal that closes takes no disks away from guests.
+    ignore_hang_up();
     let daemon = Daemon::start(&config, stopper).map_err(failure)?;
     for line in &daemon.served {
         tell!("virtbench fence: {line}");
@@ -48,7 +50,8 @@ fn end_in_time() -> std::io::Result<SyncSender<()>> {
             tell!(
                 "virtbench fence: not ended after {END_LIMIT:?}: gives up as if killed; what was answered is kept"
             );
-            std::process::exit(i32::from(Kind::Other as u8));
+            // Without anything that a thread in the middle of a call could hold up.
+            end_at_once(Kind::Other as u8);
         }
     };
     thread::Builder::new().name("end".into()).spawn(wait)?;

@@ -87,12 +87,19 @@ fn disk_status(disk: &Disk, now: &Samples, before: Option<&Samples>) -> DiskStat
         errors: of.count("errors", &[]),
         under_way: of.gauge("under_way", &[]).unwrap_or(0.0),
         hit_ratio: cache.as_ref().and_then(hit_ratio),
-        degraded: cache.and_then(|cache| Some(cache.gauge("cache_degraded", &[])? > 0.0)),
+        degraded: cache.and_then(|cache| degraded(&cache)),
         slots: slots(&of),
         tokens: tokens(&of),
         paced: paced(&of),
         steadiness: steadiness(&of),
     }
+}
+
+/// Whether anything is wrong with a partition of the cache.
+fn degraded(cache: &Since<'_>) -> Option<bool> {
+    let state = |name| cache.gauge("cache_degraded", &[("state", name)]);
+    let all = ["read_only", "failing", "sealed"].map(state);
+    all.iter().any(Option::is_some).then(|| all.into_iter().flatten().any(|state| state > 0.0))
 }
 
 fn slots(of: &Since<'_>) -> Option<SlotStatus> {

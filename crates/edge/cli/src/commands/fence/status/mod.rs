@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use console::Term;
 use virtbench_fence_daemon::config::{Built, Config};
-use virtbench_fence_daemon::metrics;
+use virtbench_fence_daemon::{control, metrics};
 
 use crate::args::fence::StatusArgs;
 use crate::exit::{Failure, Kind, Outcome};
@@ -24,19 +24,7 @@ const EVERY: Duration = Duration::from_secs(1);
 /// Prints what a running daemon counts.
 pub fn execute(args: &StatusArgs) -> Outcome {
     let config = Config::load(&args.config).map_err(|error| Failure::new(Kind::Usage, error))?;
-    let Some(address) = config.metrics else {
-        let why =
-            format!("{}: no metrics address: write metrics = \"127.0.0.1:9100\"", args.config.display());
-        return Err(Failure::message(Kind::Usage, why));
-    };
-    let fetch = || {
-        metrics::fetch(address).map_err(|error| {
-            Failure::message(
-                Kind::Target,
-                format!("no fence answers at {address}: {error}: is `fence serve` running?"),
-            )
-        })
-    };
+    let fetch = || fetch(&config);
     let disks = disks(&config);
     let terminal = Term::stdout();
     let mut before: Option<(Instant, Samples)> = None;
@@ -65,6 +53,29 @@ pub fn execute(args: &StatusArgs) -> Outcome {
             return Ok(());
         }
         thread::sleep(EVERY);
+    }
+}
+
+/// The figures, over HTTP if they are served there, else by the control socket.
+fn fetch(config: &Config) -> Result<String, Failure> {
+    let silent = |whom: String, why: &dyn std::fmt::Display| {
+        Failure::message(
+            Kind::Target,
+            format!("no fence answers at {whom}: {why}: is `fence serve` running?"),
+        )
+    };
+    if let Some(address) = config.metrics {
+        return metrics::fetch(address).map_err(|error| silent(address.to_string(), &error));
+    }
+    let Some(socket) = config.control_socket() else {
+        let why = "no way to ask the daemon: write metrics = \"127.0.0.1:9100\" or control = \"/run/fence.control\"";
+        return Err(Failure::message(Kind::Usage, why));
+    };
+    let whom = socket.display().to_string();
+    match control::figures(&socket) {
+        Ok(Some(text)) => Ok(text),
+        Ok(None) => Err(silent(whom, &"nobody listens")),
+        Err(error) => Err(silent(whom, &error)),
     }
 }
 

@@ -62,7 +62,8 @@ pub fn text(status: &FenceStatus) -> String {
     steadiness(status).write(&mut text);
     if status.disks.iter().any(|disk| disk.degraded == Some(true)) {
         text.push_str(
-            "degraded: a device failed; writes and flushes are refused, reads go on, until the daemon is started again\n",
+            "degraded: a device fails; what the cache alone has stays in it, and the daemon's log says whether it is tried \
+             again or writes are refused\n",
         );
     }
     text

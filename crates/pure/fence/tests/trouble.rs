@@ -1,0 +1,231 @@
+//! Devices that fail for a while: what was answered stays, and requests go on once the device works again.
+
+#![allow(clippy::unwrap_used, clippy::cast_possible_truncation)]
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use virtbench_fence::cache::{CacheConfig, CachePartitions, Layout};
+use virtbench_fence::{
+    Backing, BufferId, Completion, Config, Device, DeviceConfig, DeviceIo, DeviceOp, DiskConfig, DiskId,
+    Effect, Fence, IoError, Op, Request, RequestId, SchedulerConfig, Time,
+};
+
+const BLOCKS: u32 = 60;
+const SECOND: u64 = 1_000_000_000;
+
+fn config() -> Config {
+    Config {
+        disks: vec![DiskConfig { uuid: [1; 16], offset_bytes: 0, size_bytes: 1 << 20 }],
+        slow: DeviceConfig { size_bytes: 1 << 20, depth: 4 },
+        fast: DeviceConfig { size_bytes: Layout::new(&[BLOCKS]).end_bytes, depth: 4 },
+        backing: Backing::Cached(CacheConfig {
+            uuid: [7; 16],
+            partitions: CachePartitions::Shared(BLOCKS),
+            free_target: 20,
+            low_watermark: 2,
+            scratch_blocks: 8,
+        }),
+        scheduler: SchedulerConfig::Fifo,
+        max_request_bytes: 8192,
+    }
+}
+
+/// Devices of which some I/Os fail as long as it is said, and the blocks that they hold.
+struct World {
+    fence: Fence,
+    now: u64,
+    fails: fn(&DeviceIo) -> bool,
+    answers: BTreeMap<u64, Result<(), IoError>>,
+    /// Blocks that were written to the slow device or discarded there.
+    written: Vec<u64>,
+    discarded: Vec<u64>,
+    next: u64,
+}
+
+impl World {
+    fn new() -> Self {
+        let fence = Fence::new(config()).unwrap();
+        let (answers, written, discarded) = (BTreeMap::new(), Vec::new(), Vec::new());
+        Self { fence, now: 0, fails: |_| false, answers, written, discarded, next: 0 }
+    }
+
+    fn ask(&mut self, op: Op, block: u64, blocks: u64) -> u64 {
+        self.next += 1;
+        let (id, buffer) = (RequestId(self.next), BufferId(self.next));
+        let (offset_bytes, len_bytes) = (block * 4096, blocks as u32 * 4096);
+        let request = Request { id, disk: DiskId(0), op, offset_bytes, len_bytes, buffer };
+        self.fence.submit(Time::from_ns(self.now), request);
+        self.carry_out();
+        self.next
+    }
+
+    fn carry_out(&mut self) {
+        while let Some(effect) = self.fence.poll_effect() {
+            match effect {
+                Effect::Dispatch(io) => {
+                    let result = if (self.fails)(&io) { Err(IoError::Device(5)) } else { Ok(()) };
+                    let blocks = io.offset_bytes / 4096..(io.offset_bytes + u64::from(io.len_bytes)) / 4096;
+                    match (io.device, io.op, result) {
+                        (Device::Slow, DeviceOp::Write, Ok(())) => self.written.extend(blocks),
+                        (Device::Slow, DeviceOp::Discard, Ok(())) => self.discarded.extend(blocks),
+                        _ => {}
+                    }
+                    let done = Completion { io: io.id, result, data_crc: 0 };
+                    self.fence.on_device(Time::from_ns(self.now), done).unwrap();
+                }
+                Effect::Complete { request, result } => drop(self.answers.insert(request.0, result)),
+                Effect::Copy { .. } => {}
+            }
+        }
+    }
+
+    /// Time passes, with all deadlines in it.
+    fn pass(&mut self, ns: u64) {
+        let until = self.now + ns;
+        while let Some(deadline) = self.fence.next_deadline().filter(|deadline| deadline.ns() <= until) {
+            self.now = self.now.max(deadline.ns());
+            self.fence.on_timer(Time::from_ns(self.now));
+            self.carry_out();
+        }
+        self.now = until;
+    }
+
+    fn answer(&self, id: u64) -> Option<Result<(), IoError>> {
+        self.answers.get(&id).copied()
+    }
+
+    /// Writes blocks until one is not answered, and gives its number and that of those answered.
+    fn fill(&mut self) -> (u64, u64) {
+        for block in 0..200 {
+            let id = self.ask(Op::Write, block, 1);
+            self.ask(Op::Flush, 0, 0);
+            match self.answer(id) {
+                Some(result) => assert_eq!(result, Ok(())),
+                None => return (id, block),
+            }
+        }
+        panic!("the cache takes everything");
+    }
+
+    fn counts(&self) -> virtbench_fence::cache::CacheCounts {
+        self.fence.cache_counts().next().unwrap()
+    }
+}
+
+const FAILURES: [(&str, fn(&DeviceIo) -> bool); 3] = [
+    ("writes", |io| io.device == Device::Slow && io.op == DeviceOp::Write),
+    ("syncs", |io| io.device == Device::Slow && io.op == DeviceOp::Flush),
+    ("reads of the cache", |io| io.device == Device::Fast && io.op == DeviceOp::Read),
+];
+
+#[test]
+fn a_slow_device_that_fails_is_tried_again_and_writes_go_on() {
+    for (name, fails) in FAILURES {
+        let mut world = World::new();
+        world.fails = fails;
+        let (waits, answered) = world.fill();
+        assert!(answered > 30, "{name}: the cache has room for more than {answered}");
+        assert!(world.counts().failing && !world.counts().read_only, "{name}: {:?}", world.counts());
+        world.pass(5 * SECOND);
+        assert_eq!(world.answer(waits), None, "{name}: it waits for the device");
+        world.fails = |_| false;
+        world.pass(3 * SECOND);
+        assert_eq!(world.answer(waits), Some(Ok(())), "{name}");
+        assert!(!world.counts().failing && world.counts().errors > 0, "{name}: {:?}", world.counts());
+        let again = world.ask(Op::Write, 199, 1);
+        assert_eq!(world.answer(again), Some(Ok(())), "{name}");
+    }
+}
+
+#[test]
+fn a_slow_device_that_fails_for_long_refuses_writes_without_room_until_it_works() {
+    let mut world = World::new();
+    world.fails = FAILURES[0].1;
+    let (waits, answered) = world.fill();
+    let read = world.ask(Op::Read, 150, 1);
+    assert_eq!(world.answer(read), Some(Ok(())), "a read needs no room");
+    world.pass(15 * SECOND);
+    assert_eq!(world.answer(waits), Some(Err(IoError::Device(5))));
+    let refused = world.ask(Op::Write, 120, 1);
+    assert_eq!(world.answer(refused), Some(Err(IoError::Device(5))));
+    assert!(world.written.is_empty());
+    world.fails = |_| false;
+    world.pass(3 * SECOND);
+    let again = world.ask(Op::Write, 120, 1);
+    assert_eq!(world.answer(again), Some(Ok(())));
+    // Nothing that was answered is forgotten: all of it is in the cache or on the slow device.
+    let kept = |block: u64| world.written.contains(&block);
+    let gone = (0..answered).filter(|block| !kept(*block)).count();
+    assert!(gone <= world.counts().used as usize, "{gone} blocks, {:?}", world.counts());
+}
+
+#[test]
+fn a_log_that_cannot_be_written_is_written_again() {
+    let mut world = World::new();
+    world.ask(Op::Write, 0, 1);
+    world.fails = |io| {
+        io.device == Device::Fast
+            && io.op == DeviceOp::Write
+            && io.len_bytes == 4096
+            && io.offset_bytes < 16384
+    };
+    let flush = world.ask(Op::Flush, 0, 0);
+    assert_eq!(world.answer(flush), None);
+    world.pass(SECOND);
+    assert_eq!((world.answer(flush), world.counts().failing), (None, true));
+    world.fails = |_| false;
+    world.pass(3 * SECOND);
+    assert_eq!((world.answer(flush), world.counts().failing), (Some(Ok(())), false));
+    // For longer than requests wait: refused, and taken again.
+    world.ask(Op::Write, 1, 1);
+    world.fails = |io| io.device == Device::Fast && io.op == DeviceOp::Write && io.offset_bytes < 16384;
+    let flush = world.ask(Op::Flush, 0, 0);
+    world.pass(20 * SECOND);
+    assert_eq!(world.answer(flush), Some(Err(IoError::Device(5))));
+    assert!(world.counts().read_only);
+    world.fails = |_| false;
+    world.pass(3 * SECOND);
+    let flush = world.ask(Op::Flush, 0, 0);
+    assert_eq!((world.answer(flush), world.counts().read_only), (Some(Ok(())), false));
+}
+
+#[test]
+fn a_sync_that_fails_does_not_count_what_was_written_before_the_next() {
+    let mut world = World::new();
+    world.fails = FAILURES[1].1;
+    let (_, answered) = world.fill();
+    world.pass(4 * SECOND);
+    assert!(!world.written.is_empty());
+    world.written.clear();
+    world.fails = |_| false;
+    world.pass(5 * SECOND);
+    // What has left the cache was written after the last sync that failed.
+    let again: BTreeSet<u64> = world.written.iter().copied().collect();
+    let left = answered + 1 - u64::from(world.counts().used);
+    assert!(left > 0 && left <= again.len() as u64, "{left} blocks left, {again:?} were written");
+}
+
+#[test]
+fn a_trim_reaches_the_slow_device_and_what_is_dirty_is_not_written_back() {
+    let mut world = World::new();
+    for block in 0..10 {
+        world.ask(Op::Write, block, 1);
+    }
+    world.ask(Op::Flush, 0, 0);
+    // Of one that is not stable yet nothing is known.
+    world.ask(Op::Write, 9, 1);
+    let trim = world.ask(Op::Discard, 0, 100);
+    assert_eq!(world.answer(trim), Some(Ok(())));
+    assert_eq!(world.discarded, (0..9).chain(10..100).collect::<Vec<_>>());
+    assert_eq!((world.counts().used, world.written.len()), (1, 0));
+    let misses = world.counts().misses;
+    world.ask(Op::Read, 3, 1);
+    assert_eq!(world.counts().misses, misses + 1);
+
+    let mut world = World::new();
+    world.ask(Op::Write, 0, 1);
+    world.ask(Op::Flush, 0, 0);
+    world.fails = |io| io.op == DeviceOp::Discard;
+    let trim = world.ask(Op::Discard, 0, 1);
+    assert_eq!((world.answer(trim), world.written.len()), (Some(Ok(())), 0));
+}

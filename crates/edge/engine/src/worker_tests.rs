@@ -233,12 +233,13 @@ fn one_reading_serves_a_batch_unless_each_operation_has_its_own() {
 }
 
 #[test]
-fn trims_and_flushes_are_counted_beside_the_total() {
+fn trims_count_as_operations_of_the_total_and_flushes_beside_it() {
     let line = AccessLine { trim_percent: 50.0, ..AccessLine::new(4096, 0.0, 100.0) };
     let setup = Setup { line, flush_every: Some(5), time_ns: 50 * MS, ..Setup::default() };
     let report = run(setup, &mut crate::backend::Null::default());
     let [total, read, write, trim, flush] = report.recorder.stats(1);
-    assert_eq!((total.operations, read.operations), (write.operations, 0));
+    assert_eq!((total.operations, read.operations), (write.operations + trim.operations, 0));
+    assert_eq!(total.bytes, write.bytes, "what moved");
     assert!(trim.operations > 100 && trim.bytes == trim.operations * 4096);
     assert!(
         flush.operations.abs_diff(write.operations / 5) <= 2,

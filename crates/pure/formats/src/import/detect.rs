@@ -40,7 +40,7 @@ mod tests {
             ("; a comment\n# another\n[global]\nrw=read", Some(Format::Fio)),
             ("@echo off\r\n\"C:\\Tools\\diskspd.exe\" -b4K -d10 x.dat", Some(Format::Diskspd)),
             ("-b8K -d30 -o4 -t8 -h -r -w25 testfile.dat", Some(Format::Diskspd)),
-            ("#!/bin/sh\nfio --name=a --rw=read\n", Some(Format::FioCommand)),
+            ("#!/bin/sh\nfio -name=a -rw=read\n", Some(Format::FioCommand)),
             ("\n  {\"format\": 1}", Some(Format::Json)),
             ("hello", None),
             ("", None),

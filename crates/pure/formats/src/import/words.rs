@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(words("diskspd -d1 io.dat > results.txt"), ["diskspd|-d1|io.dat"]);
         assert_eq!(words("diskspd -d1 io.dat>>r.txt 2>&1"), ["diskspd|-d1|io.dat"]);
         assert_eq!(words("diskspd io.dat 2> e.txt -d1 | findstr IOPS"), ["diskspd|io.dat|-d1"]);
-        assert_eq!(words("fio --name=a && fio --name='b c' &"), ["fio|--name=a", "fio|--name=b c"]);
+        assert_eq!(words("fio -name=a && fio -name='b c' &"), ["fio|-name=a", "fio|-name=b c"]);
         assert_eq!(words("diskspd \"a>b.dat\" it's.dat"), ["diskspd|a>b.dat|it's.dat"]);
         assert!(command_lines("diskspd \"open").is_err());
     }

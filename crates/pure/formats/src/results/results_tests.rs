@@ -163,3 +163,32 @@ fn same(path: &str, real: &serde_json::Value, ours: &serde_json::Value, checked:
     }
     *checked += 1;
 }
+
+#[test]
+fn trims_starts_and_times_are_in_every_export() {
+    let mut outcome = fixture::outcome(0, 0);
+    let trims = fixture::outcome(0, 40);
+    (outcome.trim, outcome.total) = (Some(trims.write.clone()), trims.total.clone());
+    outcome.spec.start_bytes = 32 << 20;
+    let jobs = [job("t", &outcome)];
+    let json: serde_json::Value = serde_json::from_str(&fio_json("1", &jobs).unwrap()).unwrap();
+    let trim = &json["jobs"][0]["trim"];
+    assert_eq!((&trim["total_ios"], &trim["io_bytes"]), (&40.into(), &(40 * 4096).into()));
+    assert!(
+        trim["clat_ns"]["percentile"]["50.000000"].as_u64() > Some(0)
+            && json["jobs"][0]["write"]["total_ios"] == 0
+    );
+    assert_eq!(json["global options"]["offset"], (32u64 << 20).to_string());
+    assert!(json["global options"]["name"].is_null(), "each job has its own");
+    let metrics = openmetrics(&jobs).unwrap();
+    assert!(
+        metrics.contains("virtbench_operations_total{job=\"t\",target=\"/x\",direction=\"trim\"} 40"),
+        "{metrics}"
+    );
+    assert!(hlog(&jobs).unwrap().contains("Tag=t/trim"));
+    let csv = iometer_csv("1", &jobs).unwrap();
+    let (head, values) = csv.split_once("'Results\n").unwrap().1.split_once('\n').unwrap();
+    let at = head.split(',').position(|name| name == "Starting Sector").unwrap();
+    assert_eq!(values.lines().next().unwrap().split(',').nth(at), Some("65536"));
+    assert_eq!(csv.matches("'Time Stamp\n").count(), 2, "{csv}");
+}

@@ -68,7 +68,7 @@ pub fn build(
 
 /// The workers that have something to do: as in Iometer, one without a specification or without a target is
 /// idle. Where none has a specification, each is run by the default number of workers; where none has a
-/// target, whoever runs the file names one.
+/// target, the user names one.
 fn with_work(setup: &Setup, specs: &[Spec], workers: &[Worker], findings: &mut Findings) -> Vec<Worker> {
     let has_targets = workers.iter().any(|worker| !worker.targets.is_empty());
     let has_specs = workers.iter().any(|worker| !worker.specs.is_empty());

@@ -4,6 +4,7 @@ mod circles;
 mod decisions;
 mod documents;
 mod drawing;
+mod fence_keys;
 mod options;
 mod tidy;
 mod tidy_code;

@@ -185,6 +185,11 @@ impl Label {
         Ok(Some(label))
     }
 
+    /// The place of a disk.
+    pub(crate) fn named(&self, name: &str) -> Option<&Partition> {
+        self.disks.iter().find(|disk| disk.name == name)
+    }
+
     /// Has the other copy say the same.
     ///
     /// # Errors

@@ -88,9 +88,12 @@ pub fn zero(segment: &Segment) {
     unsafe { segment.base().write_bytes(0, segment.len()) };
 }
 
-/// Buffers of this many bytes and more are mapped, in huge pages where the system has them: a cache's whole log is one, and
-/// is mostly looked at once. Requests never have any.
-const MAPPED_BYTES: usize = 64 << 20;
+/// Buffers of this many bytes and more are mapped, so that their memory is the system's again once they are dropped: an
+/// allocator keeps what many requests had at once.
+const MAPPED_BYTES: usize = 128 << 10;
+/// In huge pages where the system has them: a cache's whole log is one, and is mostly looked at once. Requests never have
+/// any.
+const HUGE_BYTES: usize = 64 << 20;
 
 /// Memory of our own, aligned for direct I/O. It does not move when the value does.
 #[derive(Debug)]
@@ -157,8 +160,10 @@ fn map(len: usize) -> Option<NonNull<u8>> {
     if base == libc::MAP_FAILED {
         return None;
     }
-    // SAFETY: the mapping just made. A system without huge pages refuses, and nothing is lost.
-    unsafe { libc::madvise(base, len, libc::MADV_HUGEPAGE) };
+    if len >= HUGE_BYTES {
+        // SAFETY: the mapping just made. A system without huge pages refuses, and nothing is lost.
+        unsafe { libc::madvise(base, len, libc::MADV_HUGEPAGE) };
+    }
     NonNull::new(base.cast())
 }
 
@@ -204,6 +209,17 @@ impl Pool {
         kept.unwrap_or_else(|| Buffer::zeroed(Self::rounded(len)))
     }
 
+    /// Bytes that are kept for later.
+    #[must_use]
+    pub fn kept_bytes(&self) -> usize {
+        self.free.iter().flatten().map(|buffer| buffer.len()).sum()
+    }
+
+    /// Keeps nothing: there is no work.
+    pub fn release(&mut self) {
+        self.free = Default::default();
+    }
+
     /// Keeps a buffer for later, or frees it if enough are kept.
     pub fn give(&mut self, buffer: Buffer) {
         let len = buffer.len();
@@ -246,6 +262,16 @@ mod tests {
         let base = buffer.as_ptr();
         assert_eq!((buffer.len(), base.align_offset(BUFFER_ALIGNMENT)), (8192, 0));
         pool.give(buffer);
-        assert_eq!(pool.take(8000).as_ptr(), base);
+        assert_eq!((pool.take(8000).as_ptr(), pool.kept_bytes()), (base, 0));
+        for _ in 0..2 {
+            let large = pool.take(MAPPED_BYTES + 1);
+            assert!(
+                large.iter().all(|byte| *byte == 0) && large.as_ptr().align_offset(BUFFER_ALIGNMENT) == 0
+            );
+            pool.give(large);
+            assert_eq!(pool.kept_bytes(), 2 * MAPPED_BYTES);
+            pool.release();
+            assert_eq!(pool.kept_bytes(), 0);
+        }
     }
 }

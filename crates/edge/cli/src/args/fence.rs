@@ -35,6 +35,10 @@ pub enum FenceCommand {
     Drain(DrainArgs),
     /// Give a virtual disk another size or another part of the cache, without losing data
     Resize(ResizeArgs),
+    /// Give a fence that is not served one virtual disk more
+    Add(AddArgs),
+    /// Take a virtual disk from a fence that is not served
+    Remove(RemoveArgs),
     /// Change who has how many time slots
     Reslot(ReslotArgs),
 }
@@ -281,8 +285,9 @@ The fence must not be served. Afterwards its disks can be served without the cac
 fast device, or with the same: a fast device with nothing on it becomes an empty cache. The device that disks live on knows \
 which cache has newer data, and from which start: `fence serve` refuses to go on without it or with an older copy.
 
-With --force a cache that is lost, damaged or an older copy is given up, and so is what it alone has; of the newest cache \
-only blocks that are damaged. Disks then go on with what their own device has.
+With --force a cache that is lost, another one or an older copy is given up, and so is what it alone has; of the newest \
+cache only blocks that are damaged or cannot be read, each by name. Disks then go on with what their own device has. A disk \
+that cannot be written or is full ends the command with nothing given up: repair that and give it again.
 
 Examples:
   virtbench fence drain fence.toml
@@ -323,6 +328,61 @@ pub struct ResizeArgs {
     pub cache: Option<u64>,
     /// Give up the end of a disk that becomes smaller
     #[arg(long)]
+    pub force: bool,
+}
+
+/// `virtbench fence add`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The fence must not be served: guests wait for the next daemon to come. The disk goes to the first free piece of its device \
+that has room, and holds zeroes. What the cache alone has is written to the disks first, since it is divided anew. Devices \
+change first, the configuration last; the same command again completes what was interrupted.
+
+Example:
+  virtbench fence add fence.toml web2 --size 20GiB --cache 2GiB --socket /run/virtbench/web2.sock")]
+pub struct AddArgs {
+    /// The configuration, as for `fence serve`; it is changed too
+    #[arg(value_name = "CONFIG")]
+    pub config: PathBuf,
+    /// The disk's name
+    #[arg(value_name = "DISK")]
+    pub disk: String,
+    /// Its size
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub size: u64,
+    /// Its part of the cache
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub cache: Option<u64>,
+    /// Its time slots in a rotation
+    #[arg(long, value_name = "N", value_parser = |text: &str| number(text, &SLOTS), default_value = "1")]
+    pub slots: u32,
+    /// Its share under the scheduler `paced`
+    #[arg(long, value_name = "SHARE", value_parser = |text: &str| number(text, &SHARE))]
+    pub share: Option<f64>,
+    /// Where it is served over vhost-user-blk
+    #[arg(long, value_name = "PATH", required_unless_present = "export")]
+    pub socket: Option<PathBuf>,
+    /// What it is called over NBD
+    #[arg(long, value_name = "NAME")]
+    pub export: Option<String>,
+}
+
+/// `virtbench fence remove`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The fence must not be served. The others stay where they are; what the cache alone has of them is written to them first.
+
+Example:
+  virtbench fence remove fence.toml web2 --force")]
+pub struct RemoveArgs {
+    /// The configuration, as for `fence serve`; it is changed too
+    #[arg(value_name = "CONFIG")]
+    pub config: PathBuf,
+    /// The disk's name
+    #[arg(value_name = "DISK")]
+    pub disk: String,
+    /// Give up all that the disk holds
+    #[arg(long, required = true)]
     pub force: bool,
 }
 
@@ -403,8 +463,10 @@ Stopping the daemon loses nothing, nor does a kill: behind a cache, what was ans
 ([cache] memory = FOLDER names another tmpfs), where the next daemon finds it. A power failure leaves what was flushed; with \
 write_through = true in its [[disk]] each write of a disk is stable before it is answered.
 
-A device or a disk can have fault = \"eio=1%,short=0.1%,delay=5ms@1%,stall@0.01%,full=1%\". Behind a cache, a disk whose \
-write-back or log fails refuses writes and flushes and reads on, until the next start; cache_degraded in the figures tells.
+A device or a disk can have fault = \"eio=1%,short=0.1%,delay=5ms@1%,stall@0.01%,full=1%\". Behind a cache, what a \
+device that fails does not take stays there and is tried again; writes wait once there is no room, and are refused after 10 s \
+until the device works. After a failed flush of the fast device writes are refused until the next start. Both are logged; \
+cache_degraded in the figures tells. A disk whose part of the cache cannot be believed is not served, the others are.
 
 QEMU attaches a disk with memory that is shared:
   -object memory-backend-memfd,id=m,size=1G,share=on -machine q35,memory-backend=m
@@ -412,7 +474,7 @@ QEMU attaches a disk with memory that is shared:
 
 QEMU 7.2 to 9.0 does not connect again once a connection has ended within its own handshake, which a daemon that is killed \
 twice in a row can meet; the guest's requests then wait until QEMU is begun anew. QEMU 9.1 mends it. SIGTERM is safe: a daemon \
-ends within 20 s, whatever its devices and clients do.
+ends within 20 s, whatever its devices and clients do; SIGHUP does not end it.
 
 Schedulers (Table 1 is that of [VirtualFence 2013]):
 {}",

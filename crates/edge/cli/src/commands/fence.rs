@@ -8,6 +8,7 @@ mod evaluate;
 mod evaluated;
 mod explain;
 mod inspect;
+mod members;
 mod page;
 mod parallel;
 mod plan;
@@ -33,6 +34,8 @@ pub fn execute(command: &FenceCommand) -> Outcome {
         FenceCommand::Serve(args) => serve::execute(args),
         FenceCommand::Drain(args) => drain::execute(args),
         FenceCommand::Resize(args) => resize::execute(args),
+        FenceCommand::Add(args) => members::add(args),
+        FenceCommand::Remove(args) => members::remove(args),
         FenceCommand::Reslot(args) => resize::reslot(args),
         FenceCommand::Calibrate(args) => calibrate::execute(args),
         FenceCommand::Inspect(args) => inspect::execute(args),

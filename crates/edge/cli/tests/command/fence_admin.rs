@@ -55,7 +55,7 @@ fn damage_of_log_and_data_has_an_exit_code_of_its_own() {
     let whole = fs::read(fence.path("FAST")).unwrap();
     let with = |at: usize, options: &[&str]| {
         let mut bytes = whole.clone();
-        bytes[at] ^= 1;
+        bytes[at] ^= 3;
         fs::write(fence.path("FAST"), bytes).unwrap();
         fence.command("inspect", options)
     };

@@ -1,6 +1,7 @@
 //! `virtbench fence serve`, `drain` and `format` where the newest data of a disk may be elsewhere, or damaged.
 
 use std::fs::{self, File};
+use std::os::unix::net::UnixStream;
 
 use crate::support::fence::{CACHED, Fence, refused};
 
@@ -176,9 +177,20 @@ fn a_damaged_device_is_refused_or_served_as_it_was_written() {
     emptied[log].fill(0);
     fs::write(fence.path("SLOW"), &whole[0].1).unwrap();
     fs::write(fence.path("FAST"), emptied).unwrap();
-    for command in ["serve", "inspect", "drain"] {
+    for command in ["inspect", "drain"] {
         refused(&fence.command(command, &[]), 8, "the log is empty, though the cache has been used");
     }
-    assert_eq!(fence.command("drain", &["--force"]).code(), 0);
+    // Disk b has nothing to do with it.
+    let daemon = fence.serve_disk("B");
+    assert!(UnixStream::connect(fence.path("A")).is_err(), "disk a is served");
+    assert_eq!(fence.load("B", &["--time", "100ms", "--size", "1MiB"]).code(), 0);
+    let ended = daemon.stop();
+    assert!(ended.stderr.contains("disk a: NOT served: partition 0: the log is empty"), "{ended:?}");
+    let drained = fence.command("drain", &["--force"]);
+    assert_eq!(drained.code(), 0, "{drained:?}");
+    assert!(
+        drained.stderr.contains("given up: partition 0") && drained.stderr.contains("disk a"),
+        "{drained:?}"
+    );
     drop(fence.serve());
 }

@@ -107,7 +107,7 @@ fn a_virtual_device_and_a_cap_show_what_they_keep() {
 #[test]
 fn what_cannot_be_shown_is_told() {
     let fence = Fence::new(PLAIN);
-    refused(&fence.command("status", &[]), 2, "metrics = \"127.0.0.1:9100\"");
+    refused(&fence.command("status", &[]), 3, "A.control: nobody listens");
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     fence.configure(&format!("metrics = \"{address}\"\n{PLAIN}"));
     refused(&fence.command("status", &[]), 3, "is `fence serve` running?");

@@ -29,6 +29,7 @@ mod fence_newest;
 mod fence_power;
 mod fence_serve;
 mod fence_status;
+mod fence_trouble;
 mod fence_uml;
 mod fence_unit;
 mod fio_beside;

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
-use toml_edit::{DocumentMut, Item, Table, value};
+use toml_edit::{ArrayOfTables, DocumentMut, Item, Table, value};
 
-use crate::config::{Built, Config, LoadError};
+use crate::config::{Built, Config, DiskTable, LoadError};
 
 /// Why a configuration file is not changed.
 #[derive(Debug, Error)]
@@ -67,10 +67,7 @@ pub struct RotationEdit {
 /// # Errors
 /// It cannot be read, written, or used as changed.
 pub fn edit(path: &Path, disks: &[DiskEdit], rotation: RotationEdit) -> Result<Config, EditError> {
-    let io = |source| EditError::Io { path: path.to_owned(), source };
-    let text = fs::read_to_string(path).map_err(io)?;
-    let mut document: DocumentMut =
-        text.parse().map_err(|source| EditError::Syntax { path: path.to_owned(), source })?;
+    let mut document = read(path)?;
     for edit in disks {
         let tables = document.get_mut("disk").and_then(Item::as_array_of_tables_mut);
         let named = |table: &&mut Table| table.get("name").and_then(Item::as_str) == Some(&edit.disk);
@@ -89,6 +86,50 @@ pub fn edit(path: &Path, disks: &[DiskEdit], rotation: RotationEdit) -> Result<C
             set(table, "spare_slots", rotation.spare_slots.map(|slots| value(i64::from(slots))));
         }
     }
+    keep(path, &document)
+}
+
+/// Writes one disk more into a configuration file.
+///
+/// # Errors
+/// As [`edit`].
+pub fn add_to_file(path: &Path, disk: &DiskTable) -> Result<Config, EditError> {
+    let mut document = read(path)?;
+    let mut table = Table::new();
+    set(&mut table, "name", Some(value(&disk.name)));
+    set(&mut table, "size", Some(bytes(disk.size.0)));
+    set(&mut table, "cache", disk.cache.map(|size| bytes(size.0)));
+    set(&mut table, "slots", (disk.slots != 1).then(|| value(i64::from(disk.slots))));
+    set(&mut table, "share", disk.share.map(value));
+    set(&mut table, "socket", disk.socket.as_ref().map(|path| value(path.display().to_string())));
+    set(&mut table, "export", disk.export.as_ref().map(value));
+    let disks = document.entry("disk").or_insert(Item::ArrayOfTables(ArrayOfTables::new()));
+    if let Some(disks) = disks.as_array_of_tables_mut() {
+        disks.push(table);
+    }
+    keep(path, &document)
+}
+
+/// Takes a disk out of a configuration file.
+///
+/// # Errors
+/// As [`edit`].
+pub fn remove_from_file(path: &Path, name: &str) -> Result<Config, EditError> {
+    let mut document = read(path)?;
+    if let Some(disks) = document.get_mut("disk").and_then(Item::as_array_of_tables_mut) {
+        disks.retain(|table| table.get("name").and_then(Item::as_str) != Some(name));
+    }
+    keep(path, &document)
+}
+
+fn read(path: &Path) -> Result<DocumentMut, EditError> {
+    let text = fs::read_to_string(path).map_err(|source| EditError::Io { path: path.to_owned(), source })?;
+    text.parse().map_err(|source| EditError::Syntax { path: path.to_owned(), source })
+}
+
+/// Whole or not at all, and only what can be used.
+fn keep(path: &Path, document: &DocumentMut) -> Result<Config, EditError> {
+    let io = |source| EditError::Io { path: path.to_owned(), source };
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let temporary = path.with_file_name(format!(".{name}.{}", std::process::id()));
     let written = write(&temporary, path, &document.to_string()).map_err(io);

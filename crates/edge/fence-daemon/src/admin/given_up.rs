@@ -23,7 +23,7 @@ pub struct GivenUp {
     pub offset_bytes: u64,
     /// How long it is.
     pub len_bytes: u64,
-    /// Why.
+    /// What the cache has in its place.
     pub why: Why,
 }
 

@@ -88,12 +88,23 @@ pub fn resize(
 ) -> Result<(), ResizeError> {
     let (devices, _backends) = Devices::open(config)?;
     let plan = Plan::new(&devices, config, change)?;
-    plan.check_cache(&devices)?;
-    let mut tell = |step| if progress(step) { Ok(()) } else { Err(ResizeError::Interrupted) };
+    go_over(config, &devices, &plan, &mut |step| {
+        if progress(step) { Ok(()) } else { Err(ResizeError::Interrupted) }
+    })
+}
+
+/// Makes the devices of `config` those of a plan.
+pub(super) fn go_over(
+    config: &Config,
+    devices: &Devices,
+    plan: &Plan,
+    tell: &mut dyn FnMut(ResizeStep) -> Result<(), ResizeError>,
+) -> Result<(), ResizeError> {
+    plan.check_cache(devices)?;
     let mut kept = None;
     if let (Some((fast, name)), true) = (devices.file(1), plan.has_cache()) {
-        let (file, _) = home_of(&devices)?;
-        let held = Held { file, fast, name, label: &plan.label, config: &plan.new };
+        let (file, _) = home_of(devices)?;
+        let held = Held { file, fast, name, label: &plan.label, config };
         let found = held.inspect()?;
         kept = plan.can_keep(&found).then_some(found.uuid);
         let written = if kept.is_some() { 0 } else { held.write_back(&found, false)?.written };
@@ -107,7 +118,7 @@ pub fn resize(
         _ => None,
     };
     let kept = kept.zip(memory.as_ref().map(|memory| &memory.log));
-    plan.carry_out(&devices, kept, &mut tell)?;
+    plan.carry_out(devices, kept, tell)?;
     memory.into_iter().for_each(Mapped::close);
     Ok(())
 }
@@ -132,7 +143,16 @@ pub(super) struct Plan {
 
 impl Plan {
     pub(super) fn new(devices: &Devices, config: &Config, change: &Change) -> Result<Self, ResizeError> {
-        let new = change.apply(config)?;
+        Self::towards(devices, config, change.apply(config)?, change.give_up_end)
+    }
+
+    /// From one configuration to another, whose disks may be others.
+    pub(super) fn towards(
+        devices: &Devices,
+        config: &Config,
+        new: Config,
+        give_up_end: bool,
+    ) -> Result<Self, ResizeError> {
         let (file, device) = home_of(devices)?;
         let label =
             Label::read(file, device)?.ok_or_else(|| LabelError::None { device: device.to_owned() })?;
@@ -141,8 +161,8 @@ impl Plan {
         let capacity = devices.sizes()[devices.home_index()];
         let placed = place(&label, &new, capacity).map_err(|room| no_room(device, &room))?;
         placed.check_length(device)?;
-        for (was, is) in label.disks.iter().zip(&placed.disks) {
-            if is.size_bytes < was.size_bytes && !change.give_up_end {
+        for (was, is) in placed.disks.iter().filter_map(|is| Some((label.named(&is.name)?, is))) {
+            if is.size_bytes < was.size_bytes && !give_up_end {
                 return Err(ResizeError::Shrinks { disk: was.name.clone(), was: was.size_bytes });
             }
         }
@@ -184,7 +204,12 @@ impl Plan {
     ) -> Result<(), ResizeError> {
         let Self { label, placed, .. } = self;
         let (file, device) = home_of(devices)?;
-        for (was, is) in label.disks.iter().zip(&placed.disks) {
+        for is in &placed.disks {
+            let Some(was) = label.named(&is.name) else {
+                zero(file, device, is.offset_bytes, is.size_bytes)?;
+                tell(ResizeStep::Zeroed)?;
+                continue;
+            };
             let mut known = was.size_bytes.min(is.size_bytes);
             if was.offset_bytes != is.offset_bytes {
                 copy(file, device, was.offset_bytes, is.offset_bytes, known)?;

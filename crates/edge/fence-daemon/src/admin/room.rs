@@ -18,6 +18,7 @@ pub(super) struct Room {
 /// was, so that the copy can be made before the label changes.
 pub(super) fn place(label: &Label, config: &Config, capacity_bytes: u64) -> Result<Label, Room> {
     let mut placed = label.clone();
+    placed.disks.retain(|disk| config.disks.iter().any(|wanted| wanted.name == disk.name));
     for index in 0..placed.disks.len() {
         let Some(wanted) = config.disks.iter().find(|disk| disk.name == placed.disks[index].name) else {
             continue;
@@ -63,7 +64,33 @@ pub(super) fn place(label: &Label, config: &Config, capacity_bytes: u64) -> Resu
         };
         placed.disks[index] = Partition { offset_bytes, size_bytes, ..own.clone() };
     }
+    for wanted in &config.disks {
+        if placed.named(&wanted.name).is_none() {
+            let (name, size_bytes) = (wanted.name.clone(), wanted.size.0);
+            let offset_bytes = free_piece(&placed.disks, &name, size_bytes, capacity_bytes)?;
+            placed.disks.push(Partition { name, offset_bytes, size_bytes });
+        }
+    }
     Ok(placed)
+}
+
+/// The first piece that has room for a disk that is not there yet.
+fn free_piece(disks: &[Partition], name: &str, size_bytes: u64, capacity_bytes: u64) -> Result<u64, Room> {
+    let ends = disks.iter().map(|disk| (disk.offset_bytes + disk.size_bytes).next_multiple_of(ALIGN_BYTES));
+    let mut begins: Vec<u64> = ends.chain([LABEL_BYTES]).collect();
+    begins.sort_unstable();
+    let room = |from: u64| {
+        let taken =
+            disks.iter().any(|disk| (disk.offset_bytes..disk.offset_bytes + disk.size_bytes).contains(&from));
+        let next = disks.iter().map(|disk| disk.offset_bytes).filter(|&offset| offset >= from).min();
+        if taken { 0 } else { next.unwrap_or(capacity_bytes).saturating_sub(from) }
+    };
+    let found = begins.iter().copied().find(|&from| room(from) >= size_bytes);
+    found.ok_or_else(|| Room {
+        disk: name.to_owned(),
+        needs: size_bytes.next_multiple_of(ALIGN_BYTES),
+        largest: begins.iter().map(|&from| room(from)).max().unwrap_or(0),
+    })
 }
 
 #[cfg(test)]
@@ -82,6 +109,35 @@ mod tests {
         let label = Label::new(&config([10, 10, 10]), [1; 16]);
         let placed = place(&label, &config(sizes), capacity_mib * MIB)?;
         Ok([0, 1, 2].map(|disk: usize| placed.disks[disk].offset_bytes / MIB))
+    }
+
+    #[test]
+    fn a_new_disk_goes_where_there_is_room_and_one_that_goes_leaves_some() {
+        let label = Label::new(&config([10, 10, 10]), [1; 16]);
+        let disks = |sizes: &[(&str, u64)]| {
+            Config::new(
+                sizes.iter().map(|(name, size)| DiskTable::new((*name).to_owned(), size * MIB)).collect(),
+            )
+        };
+        let places = |sizes: &[(&str, u64)], capacity: u64| {
+            let placed = place(&label, &disks(sizes), capacity * MIB)?;
+            Ok::<_, Room>(
+                placed
+                    .disks
+                    .iter()
+                    .map(|disk| (disk.name.clone(), disk.offset_bytes / MIB))
+                    .collect::<Vec<_>>(),
+            )
+        };
+        let at = |name: &str, mib: u64| (name.to_owned(), mib);
+        let four = [("a", 10), ("b", 10), ("c", 10), ("d", 5)];
+        assert_eq!(places(&four, 40), Ok(vec![at("a", 1), at("b", 11), at("c", 21), at("d", 31)]));
+        assert!(places(&four, 35).is_err());
+        assert_eq!(places(&[("a", 10), ("c", 10)], 40), Ok(vec![at("a", 1), at("c", 21)]));
+        assert_eq!(
+            places(&[("a", 10), ("c", 10), ("d", 10)], 31),
+            Ok(vec![at("a", 1), at("c", 21), at("d", 11)])
+        );
     }
 
     #[test]

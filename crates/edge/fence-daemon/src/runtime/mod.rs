@@ -30,6 +30,10 @@ const PAUSES: u32 = 32;
 const STOP: Watcher = Watcher { front_end: usize::MAX, token: 0 };
 /// How often the figures are brought up to date under load.
 const PUBLISH_NS: u64 = 100_000_000;
+/// Memory that is kept for requests to come while there are none for so long.
+const KEPT_AT_REST: usize = 1 << 20;
+const REST: Duration = Duration::from_secs(2);
+const REST_NS: u64 = 1_900_000_000;
 /// How long requests in flight are waited for at the end.
 const DRAIN: Duration = Duration::from_secs(10);
 
@@ -159,9 +163,14 @@ impl Runtime {
                 && !self.any(|front_end, host| front_end.before_sleep(host))
             {
                 self.core.publish();
+                let rests = self.core.pending() == 0 && self.core.pool.kept_bytes() > KEPT_AT_REST;
                 let limit = self.until_deadline();
+                let limit = if rests { Some(limit.unwrap_or(REST).min(REST)) } else { limit };
                 self.ring.wait(limit)?;
                 self.tell_time();
+                if rests && self.core.now.since(busy_at) >= REST_NS {
+                    self.core.pool.release();
+                }
                 quick = self.core.now.since(busy_at) < spin_ns;
                 busy_at = self.core.now;
             } else {

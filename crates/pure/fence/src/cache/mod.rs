@@ -29,9 +29,11 @@ mod reads;
 mod recovery;
 mod recovery_error;
 mod repair;
+mod retry;
 mod superblocks;
 mod table;
 mod trim;
+mod trims;
 mod trouble;
 mod validate;
 mod write_back;
@@ -57,7 +59,7 @@ use commit_state::Commit;
 use memory_log::Writer;
 use metadata::Identity;
 use table::Table;
-use trim::Trim;
+use trims::Trim;
 use write_back::WriteBack;
 
 /// One partition of the cache.

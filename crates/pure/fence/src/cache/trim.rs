@@ -12,6 +12,7 @@
 use super::block_op::{BlockOp, Part, Phase};
 use super::commit_state::CommitStep;
 use super::table::{self, LOCKED, NONE, ON_LOG, PENDING, State, WRITING};
+use super::trims::Trim;
 use super::{BLOCK_BYTES, Partition};
 use crate::ports::Ports;
 use crate::types::{BufferId, Data, DeviceOp, IoError, Request, Time};
@@ -20,20 +21,6 @@ use crate::types::{BufferId, Data, DeviceOp, IoError, Request, Time};
 const BLOCK: u32 = BLOCK_BYTES as u32;
 /// Blocks of one I/O at most.
 const MOST_BLOCKS: u32 = 1 << 16;
-
-/// A trim that is not answered.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Trim {
-    id: u64,
-    request: u32,
-    /// Keys of its blocks.
-    from: u64,
-    to: u64,
-    /// The round of commits after which the slow device may discard them; none once it has been told to.
-    round: Option<u64>,
-    /// I/Os in flight.
-    ios: u32,
-}
 
 impl Partition {
     pub(super) fn trim(&mut self, request: &Request, ports: &mut Ports) {

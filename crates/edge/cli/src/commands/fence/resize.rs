@@ -87,7 +87,7 @@ pub fn reslot(args: &ReslotArgs) -> Outcome {
     Ok(())
 }
 
-fn say(step: ResizeStep) {
+pub(super) fn say(step: ResizeStep) {
     match step {
         ResizeStep::WrittenBack(0) | ResizeStep::Label => {}
         ResizeStep::WrittenBack(blocks) => {
@@ -121,7 +121,7 @@ fn refused(error: ControlError) -> Failure {
     Failure::new(kind, error)
 }
 
-fn unchanged(error: EditError) -> Failure {
+pub(super) fn unchanged(error: EditError) -> Failure {
     let kind = match error {
         EditError::Io { .. } => Kind::Target,
         _ => Kind::Usage,

@@ -31,6 +31,8 @@ struct Contents {
     /// What was answered since the last sync: where, and what.
     unsynced: Vec<(usize, Vec<u8>)>,
     is_off: bool,
+    /// What writes fail with.
+    refuses: Option<Errno>,
 }
 
 impl Contents {
@@ -40,6 +42,9 @@ impl Contents {
     }
 
     fn write(&mut self, offset: u64, data: &[u8]) -> Result<u32, Errno> {
+        if let Some(errno) = self.refuses {
+            return Err(errno);
+        }
         let range = self.range(offset, data.len())?;
         let data = &data[..range.len()];
         self.now[range.clone()].copy_from_slice(data);
@@ -91,7 +96,7 @@ impl PowerDisk {
     /// A device of zeroes.
     pub fn new(size_bytes: usize) -> Self {
         let (now, stable) = (vec![0; size_bytes], vec![0; size_bytes]);
-        let contents = Contents { now, stable, unsynced: Vec::new(), is_off: false };
+        let contents = Contents { now, stable, unsynced: Vec::new(), is_off: false, refuses: None };
         let contents = Arc::new(Mutex::new(contents));
         let mount = mount(Served(Arc::clone(&contents)));
         let mount =
@@ -102,6 +107,11 @@ impl PowerDisk {
     /// Its name for every process, as long as this lives.
     pub fn path(&self) -> PathBuf {
         format!("/proc/{}/fd/{}", std::process::id(), self.mount.as_raw_fd()).into()
+    }
+
+    /// Has writes fail from now on, with such an error or no more.
+    pub fn refuse(&self, errno: Option<Errno>) {
+        self.contents.lock().unwrap().refuses = errno;
     }
 
     /// The power of all fails at one moment, with other consequences for each. Nothing is answered well from then on.

@@ -137,18 +137,27 @@ impl Fence {
 
     /// The same, or how the daemon ended that did not come to serve.
     pub fn try_serve(&self) -> Result<Daemon, Finished> {
+        self.try_serve_disk("A")
+    }
+
+    /// A daemon whose socket of one disk is there.
+    pub fn serve_disk(&self, disk: &str) -> Daemon {
+        self.try_serve_disk(disk).unwrap_or_else(|ended| panic!("it does not serve: {ended:?}"))
+    }
+
+    fn try_serve_disk(&self, disk: &str) -> Result<Daemon, Finished> {
         let config = self.path("fence.toml");
         // The socket of a daemon that was killed answers until the kernel is done with it.
-        let inode = || fs::metadata(self.path("A")).map(|facts| facts.ino()).ok();
+        let inode = || fs::metadata(self.path(disk)).map(|facts| facts.ino()).ok();
         let before = inode();
         let child = virtbench().args(["fence", "serve", config.to_str().unwrap()]).spawn().unwrap();
         let mut daemon = Daemon { child: Some(child) };
-        wait_for("the socket of disk a", || {
+        wait_for("the socket of the disk", || {
             if daemon.child.as_mut().unwrap().try_wait().unwrap().is_some() {
                 return Some(Err(finish(daemon.child.take().unwrap())));
             }
             let now = inode();
-            (now.is_some() && now != before && UnixStream::connect(self.path("A")).is_ok()).then_some(Ok(()))
+            (now.is_some() && now != before && UnixStream::connect(self.path(disk)).is_ok()).then_some(Ok(()))
         })
         .map(|()| daemon)
     }

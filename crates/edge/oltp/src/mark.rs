@@ -109,7 +109,7 @@ pub async fn require(session: &mut Session, connect: &Connect) -> Result<(Schema
         Found::Nothing | Found::Foreign(_) => of(OltpError::NotPopulated),
         Found::Unfinished => {
             // A run that works on it holds the lock.
-            Exclusive::take(connect, &schema).await?;
+            Exclusive::take(connect, &schema).await?.release().await;
             of(OltpError::Unfinished)
         }
         Found::OtherFormat | Found::Earlier => of(OltpError::OtherFormat),

@@ -102,10 +102,13 @@ pub fn populate(
             let cannot = OltpError::server("the population cannot be marked as whole");
             mark::complete(&mut session).await.map_err(cannot)
         };
-        if let Err(why) = done.await {
+        let done = done.await;
+        if let Err(why) = done {
             let left = clean_up(connect, kind, &schema).await;
+            exclusive.release().await;
             return Err(OltpError::Abandoned { why: Box::new(why), left });
         }
+        exclusive.release().await;
         let (rows, bytes) = (loaded.rows.load(Ordering::Relaxed), loaded.bytes.load(Ordering::Relaxed));
         Ok(Populated { schema: schema.name().to_owned(), rows, bytes, took: begun.elapsed() })
     })
@@ -122,8 +125,13 @@ async fn emptied(
     refuse_standby(&mut session, &connect.address).await?;
     session.set_schema(&schema);
     let exclusive = Exclusive::take(connect, &schema).await?;
-    prepare(&mut session, connect, &schema, population, replace).await?;
-    Ok((schema, exclusive))
+    match prepare(&mut session, connect, &schema, population, replace).await {
+        Ok(()) => Ok((schema, exclusive)),
+        Err(error) => {
+            exclusive.release().await;
+            Err(error)
+        }
+    }
 }
 
 /// What is loaded, and where to.

@@ -112,7 +112,10 @@ impl World {
     }
 }
 
-const FAILURES: [(&str, fn(&DeviceIo) -> bool); 3] = [
+/// Whether an I/O fails.
+type Fails = fn(&DeviceIo) -> bool;
+
+const FAILURES: [(&str, Fails); 3] = [
     ("writes", |io| io.device == Device::Slow && io.op == DeviceOp::Write),
     ("syncs", |io| io.device == Device::Slow && io.op == DeviceOp::Flush),
     ("reads of the cache", |io| io.device == Device::Fast && io.op == DeviceOp::Read),

@@ -8,7 +8,7 @@ use crate::estimate::Estimate;
 const VM_BOOT_NS: u64 = 10_000_000_000;
 const NATIVE_BOOT_NS: u64 = 4_000_000_000;
 
-/// One measurement.
+/// A side alone or beside neighbours, once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Measurement<'a> {
     pub(super) side: &'a ApplianceSide,

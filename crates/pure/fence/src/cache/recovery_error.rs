@@ -50,7 +50,7 @@ pub enum RecoveryError {
     },
     /// An entry is lost: what it named would be given in an older version.
     #[error(
-        "{fault}{}: see `virtbench fence inspect`; a forced `virtbench fence drain` gives up what the cache alone has",
+        "{fault}{}: see `virtbench fence inspect`; a forced `virtbench fence drain` brings to the disks what can still be read, and names the rest",
         if *more > 0 { format!(", and {more} faults more") } else { String::new() }
     )]
     Damaged {

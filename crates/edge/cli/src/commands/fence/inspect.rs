@@ -22,7 +22,7 @@ pub fn execute(args: &InspectArgs) -> Outcome {
         let first = &found.faults[0];
         let what = format!(
             "the cache has {faults} faults, the first: {first}: keep the devices as they are and copy them \
-                            before anything else; `fence format --force` gives the cache up"
+                            before anything else; `fence drain --force` brings to the disks what can still be read, and names the rest"
         );
         return Err(Failure::message(Kind::Inconsistent, what));
     }

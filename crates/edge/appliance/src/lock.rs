@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_second_waits_is_told_of_the_first_and_gives_up() {
+    fn the_second_waits_hears_of_the_first_and_gives_up() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("below/lock");
         let never = AtomicBool::new(false);

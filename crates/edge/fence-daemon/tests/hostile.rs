@@ -106,7 +106,7 @@ fn a_ring_that_cannot_be_is_stopped_and_nobody_else_notices() {
         let mut hostile = Client::connect(&served.socket("a"));
         hostile.describe(0, table);
         hostile.offer(*head, *more);
-        hostile.is_told_of_an_error();
+        hostile.hears_of_an_error();
         assert_eq!(hostile.used(), 0, "{what}");
         // It goes on knocking.
         hostile.offer(*head, *more);
@@ -122,7 +122,7 @@ fn a_broken_ring_is_not_at_rest_before_its_last_request_is() {
     hostile.begin(0, 0);
     hostile.is_taken();
     hostile.offer(200, 0);
-    hostile.is_told_of_an_error();
+    hostile.hears_of_an_error();
     assert_eq!(hostile.used(), 0, "the request came back before it was asked about");
     hostile.frontend.get_vring_base(0).unwrap();
     assert_eq!(hostile.used(), 1, "the ring is said to be at rest while a request of it is in flight");

@@ -330,7 +330,7 @@ fn services_that_do_not_start_say_why() {
 }
 
 #[test]
-fn what_cannot_be_meant_is_refused_before_anything_starts() {
+fn what_is_invalid_is_refused_before_anything_starts() {
     let images = Images::new();
     let good = images.native(WEB);
     let less = ApplianceSpec { memory_bytes: 64 * MIB, ..good.clone() };

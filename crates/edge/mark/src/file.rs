@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_process_left_makes_way_and_what_a_living_one_uses_does_not() {
+    fn what_a_killed_process_left_is_replaced_and_what_a_living_one_uses_is_not() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("disk.img");
         left_over(&path);

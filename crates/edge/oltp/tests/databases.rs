@@ -115,10 +115,11 @@ fn mariadb_is_populated_loaded_and_stays_consistent() {
 
 fn open_loop_and_own_mix(connect: &Connect) {
     let mix = OltpMix { shares: [0, 1, 1, 0, 0], choice: OltpChoice::Weights };
-    let rate = Rate { per_second: 40.0, arrivals: Arrivals::Constant };
+    // Few, so that a host with more to do keeps up as well.
+    let rate = Rate { per_second: 10.0, arrivals: Arrivals::Constant };
     let outcome = loaded(connect, &OltpPlan { rate: Some(rate), mix, deferred_delivery: false, ..plan() });
     let open = outcome.open_loop.unwrap();
-    assert_eq!((open.offered, open.saturated, outcome.deferred), (80, false, None));
+    assert_eq!((open.offered, open.saturated, outcome.deferred), (20, false, None));
     let kinds: BTreeSet<&str> = outcome
         .transactions
         .iter()
@@ -127,7 +128,7 @@ fn open_loop_and_own_mix(connect: &Connect) {
         .collect();
     assert_eq!(kinds, BTreeSet::from(["order_status", "payment"]));
     let completed: u64 = outcome.transactions.values().map(|one| one.completed).sum();
-    assert!((70..=90).contains(&completed), "{completed} of 80");
+    assert!((16..=24).contains(&completed), "{completed} of 20");
     let beyond = Rate { per_second: 1e6, arrivals: Arrivals::Poisson };
     let outcome = loaded(connect, &OltpPlan { rate: Some(beyond), ..plan() });
     assert!(

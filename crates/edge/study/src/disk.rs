@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_disk_of_a_killed_run_makes_way_and_so_does_a_written_one() {
+    fn an_empty_disk_of_a_killed_run_is_replaced_and_so_is_a_written_one() {
         let temp = TempDir::new().unwrap();
         let path = temp.path().canonicalize().unwrap().join("virtbench-test.img");
         let leave = |disk: StudyDisk| {

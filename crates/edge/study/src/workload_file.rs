@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_is_told_of_files_too() {
+    fn an_unknown_name_hears_of_files_too() {
         assert!(read_workload("oltp").unwrap_err().contains("MODEL.f"));
     }
 }

@@ -33,7 +33,7 @@ fn addresses_are_read_as_vnc_viewers_read_them() {
 }
 
 #[test]
-fn a_link_that_cannot_be_meant_is_refused_with_its_reason() {
+fn a_link_that_is_invalid_is_refused_with_its_reason() {
     let link: Link = "delay=50ms, rate=10mbit".parse().unwrap();
     assert_eq!(link, Link { delay_ns: 50_000_000, rate: Some(10_000_000), loss_ppm: 0 });
     assert_eq!("loss=0.25%".parse::<Link>(), Ok(Link { delay_ns: 0, rate: None, loss_ppm: 2_500 }));

@@ -6,7 +6,7 @@ use fuser::Errno;
 
 use crate::power::disk::PowerDisk;
 use crate::support::fence::{CACHED, Fence, refused};
-use crate::support::{finish, signal_pid, wait_for};
+use crate::support::{finish, signal, signal_pid, wait_for};
 
 /// A fence whose slow device is that one.
 fn on(slow: &PowerDisk) -> Fence {
@@ -108,7 +108,8 @@ fn what_was_answered_is_not_passed_by_for_another_folder_in_memory() {
     // A daemon that is killed just behind a commit leaves nothing that is not on the device.
     let left_something = (0..20).any(|_| {
         let daemon = fence.serve();
-        let load = fence.begin_load("A", &["--verify", "--read", "0", "--time", "20s", "--size", "1MiB"]);
+        let write = ["--verify", "--read", "0", "--time", "20s", "--size", "1MiB", "--flush-every", "20"];
+        let load = fence.begin_load("A", &write);
         let figures = || fence.command("status", &["--raw"]).stdout;
         let written = |text: &str| {
             let line = text
@@ -117,6 +118,8 @@ fn what_was_answered_is_not_passed_by_for_another_folder_in_memory() {
             line.rsplit(' ').next()?.parse::<f64>().ok().filter(|writes| *writes > 50.0)
         };
         wait_for("writes", || written(&figures()));
+        // First: what fails once the daemon has gone is not known to be written.
+        signal(&load, "KILL");
         daemon.kill();
         finish(load);
         fs::write(fence.path("fence.toml"), &elsewhere).unwrap();

@@ -185,7 +185,7 @@ impl Client {
         }
     }
 
-    pub fn is_told_of_an_error(&self) {
+    pub fn hears_of_an_error(&self) {
         let begun = Instant::now();
         while self.err.read().is_err() {
             assert!(begun.elapsed() < LIMIT, "the ring goes on");

@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_meant_is_named() {
+    fn what_is_invalid_is_named() {
         let with = |line: &str| format!("{line}\n{FILE}");
         for (text, said) in [
             (with("speed = 1"), "unknown field `speed`"),

@@ -52,7 +52,7 @@ fn tile_paper_has_the_vms_of_the_paper_s_table_1() {
 }
 
 #[test]
-fn the_tiles_that_come_along_can_be_meant() {
+fn the_tiles_that_come_along_is_valid() {
     for tile in SUPPLIED_TILES {
         let file = TileFile::parse(tile.text).unwrap();
         assert_eq!(file.name, tile.name);
@@ -63,7 +63,7 @@ fn the_tiles_that_come_along_can_be_meant() {
 }
 
 #[test]
-fn what_cannot_be_meant_is_named_with_its_line_or_member() {
+fn what_is_invalid_is_named_with_its_line_or_member() {
     let change = |from: &str, to: &str| FILE.replace(from, to);
     for (text, said) in [
         (change("name = 'store'", "name = 'store'\nspeed = 1"), "unknown field `speed`"),

@@ -21,7 +21,9 @@ pub fn outcome(reads: u64, writes: u64) -> LoadOutcome {
         })
     };
     let mut total = stats(reads + writes);
-    total["latency_ns"]["max"] = (reads.max(writes) * 1000).into();
+    if reads + writes > 0 {
+        total["latency_ns"]["max"] = (reads.max(writes) * 1000).into();
+    }
     let interval = |start_ns: u64, operations: u64| {
         json!({
             "start_ns": start_ns, "length_ns": 1_000_000_000, "operations": operations,

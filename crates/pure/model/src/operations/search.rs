@@ -65,6 +65,6 @@ fn result(measured: &OperationsMeasured, offered: Option<f64>) -> RunResult {
 /// piece does not tell.
 pub(super) fn kept_up(measured: &OperationsMeasured) -> Option<bool> {
     let stayed = measured.steady.as_ref()?.kept_up?;
-    let came_to_nothing = measured.intended.saturating_sub(measured.done());
-    Some(stayed && measured.done() > 0 && came_to_nothing as f64 <= 0.05 * measured.intended as f64)
+    let failed = measured.intended.saturating_sub(measured.done());
+    Some(stayed && measured.done() > 0 && failed as f64 <= 0.05 * measured.intended as f64)
 }

@@ -214,7 +214,9 @@ fn an_appliance_runs_from_the_same_bytes_natively_and_in_guests_by_either_networ
         "user",
     );
     let network = Network::Namespace(or_mend(NetworkNamespace::new()));
-    let two = ApplianceSpec { vcpus: 2, ..images.spec(WEB, guest(DEFAULT_ADAPTER), network.clone()) };
+    // The kernel takes more for each processor: 96 MiB was once too little for two.
+    let spec = images.spec(WEB, guest(DEFAULT_ADAPTER), network.clone());
+    let two = ApplianceSpec { vcpus: 2, memory_bytes: 128 * MIB, ..spec };
     runs_as_it_should(&images, &two, "tap", "tap");
     // What each has written is there for the next; what none has written to the root is not.
     let mut appliance = or_mend(RunningAppliance::open(&images.spec(WEB, Place::Native, network)));

@@ -49,12 +49,12 @@ pub struct Request {
 pub enum Memory {
     /// None: a flush, a discard, zeroes.
     None,
-    /// A buffer of the daemon's own ([`Host::buffer`](super::Host::buffer)), of which the first `len_bytes` of the
+    /// A buffer of the daemon's own (`Host::buffer`), of which the first `len_bytes` of the
     /// request are used. It comes back in [`Done`].
     Owned(Buffer),
     /// Pieces of a client's memory.
     Shared {
-        /// The pieces; take the list from [`Host::segments`](super::Host::segments), it goes back there by itself.
+        /// The pieces; take the list from `Host::segments`, it goes back there by itself.
         segments: Vec<Segment>,
         /// What keeps them mapped; dropped when the request is done.
         keep: Rc<dyn Any>,
@@ -68,6 +68,6 @@ pub struct Done {
     pub tag: u64,
     /// How it went. After a failed write any part may be stored.
     pub result: Result<(), IoError>,
-    /// The buffer of [`Memory::Owned`]; give it back ([`Host::give`](super::Host::give)) when it is used up.
+    /// The buffer of [`Memory::Owned`]; give it back (`Host::give`) when it is used up.
     pub buffer: Option<Buffer>,
 }

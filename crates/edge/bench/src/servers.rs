@@ -83,11 +83,9 @@ fn start(command: &mut Command, socket: &Path) -> Result<Server> {
         .with_context(|| format!("{program}: run `make bench`, which installs it"))?;
     let server = Server(child);
     let limit = Instant::now() + Duration::from_secs(10);
-    while !socket.exists() {
+    while !virtbench_host::listens_at(socket) {
         ensure!(Instant::now() < limit, "{program} does not listen at {}", socket.display());
         thread::sleep(Duration::from_millis(10));
     }
-    // The socket's file appears a moment before somebody listens at it.
-    thread::sleep(Duration::from_millis(100));
     Ok(server)
 }

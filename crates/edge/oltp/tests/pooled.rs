@@ -44,7 +44,7 @@ impl Pooler {
 
     fn wait_until_ready(&self, socket: &Path) {
         let begun = Instant::now();
-        while !socket.exists() {
+        while !virtbench_host::listens_at(socket) {
             let log = || fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
             assert!(begun.elapsed() < Duration::from_secs(20), "pgbouncer does not listen: {}", log());
             std::thread::sleep(Duration::from_millis(20));

@@ -5,6 +5,7 @@ use std::ffi::CString;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -69,7 +70,7 @@ impl FullInit {
 
     fn wait(&self, children: &Children, root: &Path, is_stopped: &dyn Fn() -> bool) -> Result<(), String> {
         let begun = Instant::now();
-        while !root.join(SOCKET).exists() {
+        while UnixStream::connect(root.join(SOCKET)).is_err() {
             if let Some(end) = children.end(self.program.pid) {
                 self.program.output.settle(Duration::from_millis(500));
                 return Err(format!("it {} before it took orders", end.describe()));

@@ -336,10 +336,8 @@ fn a_vhost_user_server_that_completes_nothing_ends_the_load_at_its_timeout() {
         .unwrap_or_else(|error| panic!("qemu-storage-daemon ({error}): run `make setup-test`"));
     wait_for("the server", || {
         assert!(server.try_wait().unwrap().is_none(), "qemu-storage-daemon ended at once");
-        socket.exists().then_some(())
+        virtbench_host::listens_at(&socket).then_some(())
     });
-    // The socket's file appears a moment before somebody listens at it.
-    std::thread::sleep(Duration::from_millis(200));
     let more = ["--timeout", "500ms", "--workers", "2", "--json"];
     let done = load(&format!("vhost-user:{}", socket.display()), &more);
     server.kill().unwrap();

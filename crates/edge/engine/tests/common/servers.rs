@@ -51,13 +51,11 @@ pub fn serve(command: &mut Command, package: &str, socket: &Path) -> Server {
     });
     let mut server = Server(child);
     let limit = Instant::now() + Duration::from_secs(10);
-    while !socket.exists() {
+    while !virtbench_host::listens_at(socket) {
         assert!(server.0.try_wait().unwrap().is_none(), "{program} ended at once");
         assert!(Instant::now() < limit, "{program} does not listen");
         thread::sleep(Duration::from_millis(5));
     }
-    // The socket's file appears a moment before somebody listens at it.
-    thread::sleep(Duration::from_millis(100));
     server
 }
 

@@ -12,3 +12,17 @@ pub fn ignore_hang_up() {
     // SAFETY: no handler runs; the disposition of a signal that nothing else here relies on.
     unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
 }
+
+/// Has other threads of the process be told to end it: the kernel gives a signal to the thread that began first, and a device
+/// that stands still can hold that one in a call which no signal interrupts.
+pub fn leave_signals_to_others() {
+    // SAFETY: a set of this function's own, and the mask of this thread alone.
+    unsafe {
+        let mut set = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
+        libc::sigemptyset(set.as_mut_ptr());
+        for signal in [libc::SIGINT, libc::SIGTERM] {
+            libc::sigaddset(set.as_mut_ptr(), signal);
+        }
+        libc::pthread_sigmask(libc::SIG_BLOCK, set.as_ptr(), std::ptr::null_mut());
+    }
+}

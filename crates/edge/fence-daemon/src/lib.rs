@@ -39,7 +39,7 @@ pub mod simulation;
 pub use admin::format;
 pub use attach_error::AttachError;
 pub use confine::{ConfineError, confine};
-pub use endings::{end_at_once, ignore_hang_up};
+pub use endings::{end_at_once, ignore_hang_up, leave_signals_to_others};
 pub use memory_log::MemoryLogError;
 pub use serve::Daemon;
 pub use serve_error::ServeError;

@@ -8,7 +8,9 @@ use std::time::Duration;
 use virtbench_fence_daemon::config::Config;
 use virtbench_fence_daemon::frontend::nbd::NbdSetupError;
 use virtbench_fence_daemon::runtime::Stopper;
-use virtbench_fence_daemon::{Daemon, ServeError, confine, end_at_once, ignore_hang_up};
+use virtbench_fence_daemon::{
+    Daemon, ServeError, confine, end_at_once, ignore_hang_up, leave_signals_to_others,
+};
 
 use crate::args::fence::{FormatArgs, ServeArgs};
 use crate::exit::{Failure, Kind, Outcome};
@@ -30,6 +32,7 @@ pub fn execute(args: &ServeArgs) -> Outcome {
     });
     // A terminal that closes takes no disks away from guests.
     ignore_hang_up();
+    leave_signals_to_others();
     let daemon = Daemon::start(&config, stopper).map_err(failure)?;
     for line in &daemon.served {
         tell!("virtbench fence: {line}");

@@ -1,12 +1,15 @@
 //! `virtbench fence` where devices fail for a while or for good: nothing is given up that nobody named.
 
 use std::fs;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use fuser::Errno;
 
 use crate::power::disk::PowerDisk;
 use crate::support::fence::{CACHED, Fence, refused};
-use crate::support::{finish, signal, signal_pid, wait_for};
+use crate::support::{finish, signal, signal_pid, virtbench, wait_for};
 
 /// A fence whose slow device is that one.
 fn on(slow: &PowerDisk) -> Fence {
@@ -94,6 +97,37 @@ fn writes_go_on_while_the_slow_device_fails_and_after() {
     ] {
         assert!(ended.stderr.contains(says), "{says}: {ended:?}");
     }
+}
+
+/// The kernel lets no process go whose request a device has, so that the device answers once the daemon has given up.
+#[test]
+fn a_daemon_that_a_device_holds_up_gives_up_in_time_and_loses_nothing() {
+    let slow = PowerDisk::new(64 << 20);
+    let fence = on(&slow);
+    let daemon = fence.serve();
+    assert_eq!(fence.load("A", &[&WRITE[..], &["20"]].concat()).code(), 0);
+    assert_eq!(daemon.stop().code(), 0);
+    let (hold, is_held) = mpsc::channel();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let stalled = slow.stall();
+            hold.send(()).unwrap();
+            thread::sleep(Duration::from_secs(22));
+            drop(stalled);
+        });
+        is_held.recv().unwrap();
+        let config = fence.path("fence.toml");
+        let daemon = virtbench().args(["fence", "serve", config.to_str().unwrap()]).spawn().unwrap();
+        // Its first thread reads what the device is.
+        let waits_for = format!("/proc/{}/wchan", daemon.id());
+        let is_held = || fs::read_to_string(&waits_for).unwrap().contains("request_wait_answer");
+        wait_for("the first thread to be held up", || is_held().then_some(()));
+        signal(&daemon, "TERM");
+        let ended = finish(daemon);
+        assert_eq!(ended.code(), 1, "{ended:?}");
+        assert!(ended.stderr.contains("gives up as if killed; what was answered is kept"), "{ended:?}");
+    });
+    is_whole(&fence);
 }
 
 #[test]

@@ -114,6 +114,11 @@ impl PowerDisk {
         self.contents.lock().unwrap().refuses = errno;
     }
 
+    /// Has it answer nothing until what is returned is dropped.
+    pub fn stall(&self) -> impl Drop {
+        self.contents.lock().unwrap()
+    }
+
     /// The power of all fails at one moment, with other consequences for each. Nothing is answered well from then on.
     pub fn fail(disks: &[Self], random: &mut Random) {
         let mut all: Vec<_> = disks.iter().map(|disk| disk.contents.lock().unwrap()).collect();

@@ -45,6 +45,17 @@ fn opened(needed: &[PathBuf]) -> String {
     script + "umount -l /mnt\n"
 }
 
+/// Commands that put folders aside, and those that bring back what is in /tmp once something is mounted over that.
+fn kept(needed: &[PathBuf]) -> (String, String) {
+    let (mut aside, mut back) = ("mount -t tmpfs none /mnt\n".to_owned(), String::new());
+    for (number, path) in needed.iter().enumerate().filter(|(_, path)| path.starts_with("/tmp")) {
+        let path = path.display();
+        aside += &format!("mkdir /mnt/{number}; mount --rbind '{path}' /mnt/{number}\n");
+        back += &format!("mkdir -p '{path}'; mount --rbind /mnt/{number} '{path}'\n");
+    }
+    (aside, back + "umount -l /mnt\n")
+}
+
 #[test]
 fn nobody_measures_in_a_guest_of_user_mode_linux() {
     let place = folder();
@@ -63,23 +74,27 @@ fn nobody_measures_in_a_guest_of_user_mode_linux() {
 #[test]
 fn what_a_guest_of_user_mode_linux_lacks_is_exit_code_4_with_the_next_step() {
     let place = folder();
-    let start = "exec \"$@\"";
+    let program = Path::new(env!("CARGO_BIN_EXE_virtbench")).parent().unwrap().to_owned();
+    let (aside, back) = kept(&[place.path().to_owned(), program]);
+    let started = |script: &str| compare(place.path(), &format!("{aside}{script}\n{back}exec \"$@\""), "run");
     let lacks = |script: &str, says: &[&str]| {
-        let done = compare(place.path(), &format!("{script}; {start}"), "run");
+        let done = started(script);
         assert_eq!(done.code(), 4, "{script}: {done:?}");
         assert!(says.iter().all(|words| done.stderr.contains(words)), "{script}: {done:?}");
         let _ = fs::remove_dir_all(place.path().join("run"));
     };
     let noexec = "for at in /tmp /dev/shm; do mount -t tmpfs -o noexec none $at; done";
     lacks(noexec, &["/dev/shm is mounted noexec, /tmp is mounted noexec", "mount -t tmpfs"]);
-    let hidden = "for at in /tmp /dev/shm; do mount --bind /usr/share $at; done";
-    lacks(hidden, &["/dev/shm is not tmpfs", "mount -t tmpfs"]);
+    fs::create_dir(place.path().join("empty")).unwrap();
+    let empty = place.path().join("empty").display().to_string();
+    let hidden = format!("for at in /tmp /dev/shm; do mount --bind '{empty}' $at; done");
+    lacks(&hidden, &["/dev/shm is not tmpfs", "mount -t tmpfs"]);
     let docker = "mount -t tmpfs -o noexec none /tmp; mount -t tmpfs -o size=64m none /dev/shm";
     lacks(docker, &["/dev/shm has 64 MiB left", "--shm-size"]);
     lacks("export VIRTBENCH_UML=/nonexistent", &["no User Mode Linux kernel", "`make uml`"]);
     // What cannot be told from another program's.
     lacks("export VIRTBENCH_UML=/bin/true", &["is no User Mode Linux kernel that runs here"]);
     let tmp = "mount -t tmpfs -o noexec none /dev/shm; mount -t tmpfs -o mode=1777 none /tmp";
-    let elsewhere = compare(place.path(), &format!("{tmp}; {start}"), "run");
+    let elsewhere = started(tmp);
     assert_eq!(elsewhere.code(), 0, "{elsewhere:?}");
 }

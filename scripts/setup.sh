@@ -14,7 +14,7 @@ case $purpose in
   appliances) packages=("${appliances[@]}") ;;
   test) packages+=("${appliances[@]}" binutils busybox-static chromium cpio fonts-dejavu-core fio libnbd-bin libvirt-clients libvirt-daemon libvirt-daemon-driver-qemu mariadb-client-core mariadb-server-core nbdkit nginx openssh-client openssh-server openssl pgbouncer postgresql qemu-system-arm qemu-user-static redis-server redis-tools strace systemd unzip util-linux xz-utils) ;;
   predictions) packages+=(bc binutils bzip2 coreutils db5.3-util dbench gcc git lmdb-utils openssl postgresql python3 redis-server redis-tools sqlite3 tdb-tools util-linux xz-utils zstd) ;;
-  bench) packages+=("${appliances[@]}" bonnie++ chromium dbench fonts-dejavu-core fio git linux-perf mariadb-client-core mariadb-server-core nbdkit nginx openssh-client openssh-server postgresql postgresql-client redis-server redis-tools unzip wrk) ;;
+  bench) packages+=("${appliances[@]}" bonnie++ chromium dbench fonts-dejavu-core fio git iperf3 linux-perf mariadb-client-core mariadb-server-core nbdkit nginx openssh-client openssh-server postgresql postgresql-client qperf redis-server redis-tools unzip wrk) ;;
   *) echo "setup.sh: unknown purpose '$purpose': study, install, test, check, lint, bench, predictions or appliances" >&2; exit 2 ;;
 esac
 

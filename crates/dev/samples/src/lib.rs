@@ -13,4 +13,5 @@ pub mod grid;
 pub mod host;
 pub mod oltp;
 pub mod operations;
+pub mod samples;
 pub mod sets;

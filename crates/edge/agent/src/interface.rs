@@ -14,6 +14,7 @@ const SIOCSIFFLAGS: Opcode = 0x8914;
 const SIOCSIFADDR: Opcode = 0x8916;
 const SIOCSIFNETMASK: Opcode = 0x891c;
 const SIOCGIFHWADDR: Opcode = 0x8927;
+const SIOCSIFMTU: Opcode = 0x8922;
 const SIOCGIFINDEX: Opcode = 0x8933;
 const SIOCETHTOOL: Opcode = 0x8946;
 const SIOCADDRT: Opcode = 0x890b;
@@ -127,6 +128,16 @@ pub fn set_up(name: &str) -> io::Result<()> {
         request = request.with_u16(request.u16() | IFF_UP);
         call::<SIOCSIFFLAGS>(socket.as_fd(), &mut request)
     }
+}
+
+/// Sets the size of the largest packet of an interface, in bytes.
+///
+/// # Errors
+/// There is none of that name, it cannot carry such packets, or root is needed.
+pub fn set_mtu(name: &str, bytes: u32) -> io::Result<()> {
+    let (socket, mut request) = (control_socket()?, InterfaceRequest::new(name)?.with_u32(bytes));
+    // SAFETY: SIOCSIFMTU takes a `struct ifreq`.
+    unsafe { call::<SIOCSIFMTU>(socket.as_fd(), &mut request) }
 }
 
 /// Gives an interface its IPv4 address in a network whose name has `prefix` bits.

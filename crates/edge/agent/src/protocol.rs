@@ -18,6 +18,7 @@
 //! Stop -------------------> Finished   early, with what was measured so far
 //! Appliance --------------> Appliance  what is said of an appliance; that a service crashed comes unasked, at any time
 //! Enclosing --------------> Enclosing  files and shares of a machine of the user's for appliances
+//! Network ----------------> Network    about the path to another agent; `Measuring` comes when what passes over it counts
 //! Shutdown ---------------> (the end; a guest powers off)
 //! ```
 //!
@@ -26,6 +27,7 @@
 
 pub mod appliance;
 pub mod enclosing;
+pub mod network;
 pub mod path;
 
 use std::io::{self, Read, Write};
@@ -39,9 +41,10 @@ use virtbench_workload::JobSpec;
 
 use appliance::{ApplianceReply, ApplianceRequest};
 use enclosing::{EnclosingReply, EnclosingRequest};
+use network::{NetworkReply, NetworkRequest};
 
 /// Version of the protocol. Host and agent come from one build, so any difference is refused.
-pub const VERSION: u32 = 9;
+pub const VERSION: u32 = 10;
 
 /// The largest frame either side accepts, in bytes.
 pub const MAX_FRAME_BYTES: u32 = 4 << 20;
@@ -127,6 +130,8 @@ pub enum Request {
     Appliance(ApplianceRequest),
     /// Something about what an appliance gets of this machine.
     Enclosing(EnclosingRequest),
+    /// Something about a network path from or to this machine.
+    Network(NetworkRequest),
     /// End the load early, or what is done for an appliance.
     Stop,
     /// End the agent.
@@ -216,6 +221,8 @@ pub enum Reply {
     Appliance(ApplianceReply),
     /// Something about what an appliance gets of this machine.
     Enclosing(EnclosingReply),
+    /// Something about a network path from or to this machine.
+    Network(NetworkReply),
     /// It could not be done.
     Failed {
         /// What kind of failure.

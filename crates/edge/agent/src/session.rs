@@ -17,8 +17,10 @@ use crate::block_device::{device_facts, wait_for_disk};
 use crate::enclosure::{LoopDevice, check_bridge};
 use crate::greeting::hello;
 use crate::job::Prepared;
+use crate::network;
 use crate::protocol::appliance::ApplianceRequest;
 use crate::protocol::enclosing::{EnclosingReply, EnclosingRequest};
+use crate::protocol::network::NetworkRequest;
 use crate::protocol::{FailureKind, Job, ProtocolError, Reply, Request, receive, send};
 use crate::stored_file::store;
 
@@ -56,6 +58,7 @@ pub fn serve(
                     session.make_file(scope, &replies, path, size_bytes)
                 }
                 Ok(Request::Appliance(request)) => session.appliance(scope, &replies, request),
+                Ok(Request::Network(request)) => session.network(scope, &replies, request),
                 Ok(request) => match session.answer(request) {
                     Some(reply) => replies.send(&reply),
                     None => continue,
@@ -123,6 +126,7 @@ impl Session {
             | Request::Start { .. }
             | Request::MakeFile { .. }
             | Request::Appliance(_)
+            | Request::Network(_)
             | Request::Shutdown => None,
         }
     }
@@ -222,6 +226,26 @@ impl Session {
         let desk = self.appliance.clone();
         self.in_background(scope, replies, 1, move |control| {
             desk.act(request, &|| control.is_stopped(), |reply| drop(replies.send(&reply)))
+        });
+        Ok(())
+    }
+
+    /// A path is measured on a thread of its own.
+    fn network<'scope, W: Write + Send>(
+        &mut self,
+        scope: &'scope thread::Scope<'scope, '_>,
+        replies: &'scope Replies<W>,
+        request: NetworkRequest,
+    ) -> Result<(), ProtocolError> {
+        if let Some(reply) = network::answer_at_once(&request) {
+            return replies.send(&reply);
+        }
+        if self.is_busy() {
+            return replies.send(&refusal("something else is running"));
+        }
+        self.in_background(scope, replies, 1, move |control| {
+            let measuring = || drop(replies.send(&Reply::Measuring { clock_ns: monotonic_ns() }));
+            network::measure(&request, &|| control.is_stopped(), measuring)
         });
         Ok(())
     }

@@ -17,6 +17,7 @@ mod file_tools;
 mod footprint;
 mod load;
 mod memory;
+mod network;
 mod oltp;
 mod pairs;
 mod profile;
@@ -44,7 +45,7 @@ const ROUNDS: usize = 7;
 const FILE_ROUNDS: usize = 5;
 const USAGE: &str =
     "usage: bench [profile | fence [CASE] | simulator [CASE] | footprint | agents | appliances | load [ROUNDS] | serve [ROUNDS] | serve-nbd [ROUNDS] |
-     start-up [ROUNDS] | oltp [ROUNDS] | users [ROUNDS] | vsphere [ROUNDS] | desktops |
+     start-up [ROUNDS] | network [ROUNDS] | oltp [ROUNDS] | users [ROUNDS] | vsphere [ROUNDS] | desktops |
      [files] [ROUNDS]]";
 
 fn main() -> ExitCode {
@@ -106,6 +107,7 @@ fn one_part(arguments: &[String]) -> Result<Option<Vec<Verdict>>> {
         Some("desktops") => return desktops::check().map(Some),
         Some("agents") => return agents::check(folder()?.path()).map(Some),
         Some("load") => load::check,
+        Some("network") => network::check,
         Some("oltp") => oltp::check,
         Some("serve") => serve::check,
         Some("serve-nbd") => serve_nbd::check,
@@ -136,6 +138,8 @@ fn everything(rounds: usize, folder: &Path) -> Result<Vec<Verdict>> {
     verdicts.extend(serve_nbd::check(rounds, folder)?);
     println!();
     verdicts.extend(start_up::check(rounds, folder)?);
+    println!();
+    verdicts.extend(network::check(rounds, folder)?);
     println!();
     verdicts.extend(oltp::check(rounds, folder)?);
     println!();

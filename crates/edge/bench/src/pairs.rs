@@ -40,6 +40,11 @@ impl Claim {
         Self { figure: "k/s", of: |sample| sample.iops, unit: 1e3, least: 0.95, most: 1.05 }
     }
 
+    /// A throughput within 5 % of the other tool's.
+    pub fn bytes() -> Self {
+        Self { figure: "MB/s", of: |sample| sample.iops, unit: 1e6, least: 0.95, most: 1.05 }
+    }
+
     /// No more CPU time an operation than fio.
     pub fn cpu_per_io() -> Self {
         Self { figure: "CPU us/IO", of: |sample| sample.cpu_per_io_ns, unit: 1e3, least: 0.0, most: 1.0 }

@@ -83,7 +83,7 @@ fn start(command: &mut Command, socket: &Path) -> Result<Server> {
         .with_context(|| format!("{program}: run `make bench`, which installs it"))?;
     let server = Server(child);
     let limit = Instant::now() + Duration::from_secs(10);
-    while !virtbench_host::listens_at(socket) {
+    while !virtbench_lab::listens_at(socket) {
         ensure!(Instant::now() < limit, "{program} does not listen at {}", socket.display());
         thread::sleep(Duration::from_millis(10));
     }

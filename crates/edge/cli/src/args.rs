@@ -27,6 +27,8 @@ pub mod history;
 mod job;
 mod left_out;
 mod load_args;
+#[cfg(feature = "full")]
+pub mod network_study;
 mod number_list;
 #[cfg(feature = "full")]
 pub mod oltp;
@@ -215,6 +217,9 @@ pub enum StudyCommand {
     /// How many different VMs fit? More and more tiles of them at once, until a service level breaks
     #[cfg(feature = "full")]
     Tiles(Box<tiles_study::TilesStudyArgs>),
+    /// What does virtualization cost my network? Streams, requests and datagrams natively, to guests and between guests
+    #[cfg(feature = "full")]
+    Network(Box<network_study::NetworkStudyArgs>),
 }
 
 impl StudyCommand {
@@ -240,6 +245,8 @@ impl StudyCommand {
             Self::Desktops(args) => &mut args.folder,
             #[cfg(feature = "full")]
             Self::Tiles(args) => &mut args.folder,
+            #[cfg(feature = "full")]
+            Self::Network(args) => &mut args.folder,
         }
     }
 }

@@ -109,6 +109,8 @@ fn what(command: &Command) -> Option<&'static str> {
             StudyCommand::Desktops(_) => "study desktops",
             #[cfg(feature = "full")]
             StudyCommand::Tiles(_) => "study tiles",
+            #[cfg(feature = "full")]
+            StudyCommand::Network(_) => "study network",
         },
         _ => return None,
     })

@@ -361,7 +361,7 @@ impl Connection {
         self.sender.clone()
     }
 
-    fn send(&mut self, request: &Request) -> Result<(), ConnectionError> {
+    pub(crate) fn send(&mut self, request: &Request) -> Result<(), ConnectionError> {
         self.sender.send(request).map_err(|error| match error {
             ProtocolError::Io(error) if is_timeout(&error) => {
                 ConnectionError::TimedOut { expected: "take a request", limit: ANSWER_LIMIT }
@@ -375,7 +375,11 @@ impl Connection {
     }
 
     /// The next reply, late signs of life left out.
-    fn receive(&mut self, expected: &'static str, limit: Duration) -> Result<Reply, ConnectionError> {
+    pub(crate) fn receive(
+        &mut self,
+        expected: &'static str,
+        limit: Duration,
+    ) -> Result<Reply, ConnectionError> {
         let until = Instant::now() + limit;
         loop {
             if let Some(reply) = self.receive_next(expected, until, limit)? {

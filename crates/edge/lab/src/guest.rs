@@ -306,11 +306,23 @@ impl Guest {
     /// # Errors
     /// QEMU does not answer.
     pub fn forwarded_ports(&mut self) -> Result<BTreeMap<u16, u16>, MachineError> {
+        self.forwarded("TCP")
+    }
+
+    /// The same of UDP ports.
+    ///
+    /// # Errors
+    /// QEMU does not answer.
+    pub(crate) fn forwarded_datagram_ports(&mut self) -> Result<BTreeMap<u16, u16>, MachineError> {
+        self.forwarded("UDP")
+    }
+
+    fn forwarded(&mut self, protocol: &str) -> Result<BTreeMap<u16, u16>, MachineError> {
         let line = serde_json::json!({ "command-line": "info usernet" });
         let answer = self.qmp.execute_with("human-monitor-command", line);
         let answer =
             answer.map_err(|error| explain(&mut self.process, &self.qmp, ProtocolError::Io(error).into()))?;
-        Ok(forwarded_ports(answer.as_str().unwrap_or_default()))
+        Ok(forwarded_ports(answer.as_str().unwrap_or_default(), protocol))
     }
 
     /// A connection to QEMU's VNC server, which shows its screen. Nobody else can connect to that server.

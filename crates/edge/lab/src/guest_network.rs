@@ -41,12 +41,19 @@ pub struct Tap {
     pub(crate) prefix: u8,
     /// A number that no other tap of its network has.
     pub(crate) number: u8,
+    /// The largest packet, in bytes; the kernel's own where nothing is said.
+    pub(crate) mtu: Option<u32>,
 }
 
 impl Tap {
     /// The Ethernet address of the card before it.
     pub(crate) fn mac(&self) -> String {
         mac(self.number)
+    }
+
+    /// Whether a packet socket stands in the place of a tap device.
+    pub(crate) fn is_packet_socket(&self) -> bool {
+        self.kind == PortKind::Packet
     }
 }
 
@@ -61,9 +68,13 @@ pub enum GuestNetwork {
     User {
         /// TCP ports of the guest.
         ports: Vec<u16>,
+        /// UDP ports of the guest.
+        datagram_ports: Vec<u16>,
     },
-    /// By a tap device.
+    /// By a tap device, whose frames QEMU carries.
     Tap(Arc<Tap>),
+    /// By a tap device, whose frames the host's kernel carries.
+    VhostTap(Arc<Tap>),
 }
 
 impl GuestNetwork {
@@ -72,22 +83,25 @@ impl GuestNetwork {
     pub fn address(&self) -> (Ipv4Addr, u8) {
         match self {
             Self::User { .. } => USER_ADDRESS,
-            Self::Tap(tap) => (tap.address, tap.prefix),
+            Self::Tap(tap) | Self::VhostTap(tap) => (tap.address, tap.prefix),
         }
     }
 
     /// QEMU's arguments, and the descriptor that it inherits.
     pub(crate) fn arguments(&self) -> io::Result<(Vec<String>, Option<OwnedFd>)> {
         let (network, number, descriptor) = match self {
-            Self::User { ports } => {
+            Self::User { ports, datagram_ports } => {
                 let guest = USER_ADDRESS.0;
-                let forward = |port: &u16| format!(",hostfwd=tcp:127.0.0.1:0-{guest}:{port}");
-                let forwards: String = ports.iter().map(forward).collect();
+                let kinds = [("tcp", ports), ("udp", datagram_ports)];
+                let all = kinds.iter().flat_map(|(kind, ports)| ports.iter().map(move |port| (kind, port)));
+                let forward = |(kind, port)| format!(",hostfwd={kind}:127.0.0.1:0-{guest}:{port}");
+                let forwards: String = all.map(forward).collect();
                 (format!("user,id=network,restrict=on,ipv6=off{forwards}"), 0, None)
             }
-            Self::Tap(tap) => {
+            Self::Tap(tap) | Self::VhostTap(tap) => {
                 let file = tap.file.try_clone()?;
-                (format!("tap,id=network,fd={}", file.as_raw_fd()), tap.number, Some(file))
+                let vhost = if matches!(self, Self::VhostTap(_)) { ",vhost=on" } else { "" };
+                (format!("tap,id=network,fd={}{vhost}", file.as_raw_fd()), tap.number, Some(file))
             }
         };
         // Without a program to boot from the network: it would cost time at every start.
@@ -96,9 +110,10 @@ impl GuestNetwork {
     }
 }
 
-/// The guest's ports with the host's, from what QEMU's monitor says to `info usernet`.
-pub(crate) fn forwarded_ports(text: &str) -> BTreeMap<u16, u16> {
-    let forwards = text.lines().filter(|line| line.contains("TCP[HOST_FORWARD]"));
+/// The guest's ports of a protocol, `TCP` or `UDP`, with the host's, from what QEMU's monitor says to `info usernet`.
+pub(crate) fn forwarded_ports(text: &str, protocol: &str) -> BTreeMap<u16, u16> {
+    let kind = format!("{protocol}[HOST_FORWARD]");
+    let forwards = text.lines().filter(|line| line.contains(&kind));
     let pair = |line: &str| {
         let words: Vec<&str> = line.split_whitespace().collect();
         Some((words.get(5)?.parse().ok()?, words.get(3)?.parse().ok()?))
@@ -115,16 +130,21 @@ mod tests {
         let text = "Hub -1 (network):\r\n  Protocol[State]    FD  Source Address  Port   Dest. Address  Port RecvQ SendQ\r\n  \
                     TCP[HOST_FORWARD]  15       127.0.0.1 38753       10.0.2.15  5432     0     0\r\n  \
                     TCP[ESTABLISHED]  16       127.0.0.1 38753       10.0.2.15  5432     0     0\r\n  \
-                    TCP[HOST_FORWARD]  14       127.0.0.1 40001       10.0.2.15 47000     0     0\r\n";
-        assert_eq!(forwarded_ports(text), BTreeMap::from([(5432, 38753), (47000, 40001)]));
-        assert!(forwarded_ports("nonsense TCP[HOST_FORWARD]").is_empty());
+                    TCP[HOST_FORWARD]  14       127.0.0.1 40001       10.0.2.15 47000     0     0\r\n  \
+                    UDP[HOST_FORWARD]  16       127.0.0.1 40002       10.0.2.15 47000     0     0\r\n";
+        assert_eq!(forwarded_ports(text, "TCP"), BTreeMap::from([(5432, 38753), (47000, 40001)]));
+        assert_eq!(forwarded_ports(text, "UDP"), BTreeMap::from([(47000, 40002)]));
+        assert!(forwarded_ports("nonsense TCP[HOST_FORWARD]", "TCP").is_empty());
     }
 
     #[test]
     fn a_guest_of_the_user_mode_network_reaches_nobody() {
-        let (words, descriptor) = GuestNetwork::User { ports: vec![80] }.arguments().unwrap();
+        let (words, descriptor) =
+            GuestNetwork::User { ports: vec![80], datagram_ports: vec![81] }.arguments().unwrap();
         assert!(
-            words[1].contains("restrict=on") && words[1].ends_with(",hostfwd=tcp:127.0.0.1:0-10.0.2.15:80"),
+            words[1].contains("restrict=on")
+                && words[1]
+                    .ends_with(",hostfwd=tcp:127.0.0.1:0-10.0.2.15:80,hostfwd=udp:127.0.0.1:0-10.0.2.15:81"),
             "{words:?}"
         );
         assert!(descriptor.is_none());

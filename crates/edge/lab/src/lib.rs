@@ -38,6 +38,7 @@ mod memory_file;
 mod modules;
 mod native;
 mod native_agent;
+mod network_path;
 mod own_filesystem;
 mod process;
 mod process_cpu;
@@ -96,6 +97,7 @@ pub use measure::{
 };
 pub use modules::{ModuleError, ModuleIndex};
 pub use native::Native;
+pub use network_path::{EndProcessors, NetworkPath, PathGuest, PathKind, TrafficMeasured, vhost_device};
 pub use own_filesystem::{OwnFilesystem, OwnFilesystemError, see_alone};
 pub use process::MachineError;
 pub use process_cpu::Observed;
@@ -114,10 +116,11 @@ pub use virtbench_agent::enclosure::{
     GroupError, LoopCache, LoopDevice, LoopError, allow_own_networks, processors_in_turn, usable_processors,
 };
 pub use virtbench_agent::protocol::appliance::ServiceEnd;
+pub use virtbench_agent::protocol::network::{NetworkOutcome, Traffic};
 pub use virtbench_agent::{Console, HERE, STAY};
 pub use virtbench_host::{
     CpuSample, NetworkSample, available_memory_bytes, crossing_cost, disk_busy_ms, disk_facts, free_bytes,
-    host_facts, memory_bytes,
+    host_facts, listens_at, memory_bytes,
 };
 /// Whether libvirt's library is here.
 pub use virtbench_libvirt::load as load_libvirt;

@@ -1,5 +1,6 @@
 //! The folder of a run: written as points are measured, so that a killed run loses nothing.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -47,7 +48,7 @@ pub enum FolderError {
         /// The folder.
         path: PathBuf,
         /// The first field that differs.
-        field: &'static str,
+        field: Cow<'static, str>,
     },
     /// The run in it is of another study.
     #[error("{path} holds a run of `study {study}`: it has no such records", path = path.display())]
@@ -339,8 +340,8 @@ pub fn write_whole<T: Serialize>(path: &Path, value: &T) -> Result<(), FolderErr
 }
 
 /// The first part of a run that another one does not share.
-fn first_difference(stored: &Provenance, wanted: &Provenance) -> Option<&'static str> {
-    let differs = (stored.host != wanted.host).then_some("the host");
+fn first_difference(stored: &Provenance, wanted: &Provenance) -> Option<Cow<'static, str>> {
+    let differs = (stored.host != wanted.host).then_some("the host".into());
     stored.plan.first_difference(&wanted.plan).or(differs)
 }
 

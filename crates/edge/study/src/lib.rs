@@ -119,6 +119,8 @@ mod preparing;
 mod prerequisites;
 mod programs;
 mod run;
+#[cfg(feature = "full")]
+mod runner;
 mod saturate;
 mod schedule;
 #[cfg(feature = "full")]
@@ -126,6 +128,8 @@ mod served;
 mod setup;
 #[cfg(feature = "full")]
 mod sides;
+#[cfg(feature = "full")]
+mod studies;
 mod study_error;
 mod study_folder;
 mod surface;
@@ -192,6 +196,8 @@ pub use schedule::{ScheduledPoint, schedule};
 pub use setup::{Setup, SetupError, setups};
 #[cfg(feature = "full")]
 pub use sides::{Sides, SidesError, SidesRequest, host_difference};
+#[cfg(feature = "full")]
+pub use studies::{NetworkStudy, has_vhost};
 pub use study_error::StudyError;
 pub use surface::{Ended, MeasuredSurface, SurfacePlan, load_at, measure_surface};
 #[cfg(feature = "full")]

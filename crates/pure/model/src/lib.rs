@@ -27,6 +27,7 @@ pub mod predict;
 pub mod quantity;
 pub mod ratio;
 pub mod repetition;
+pub mod samples;
 pub mod saturation;
 mod side;
 pub mod slo;

@@ -5,8 +5,8 @@ use virtbench_record::{
     AdaptersSummary, ApplicationStudySummary, Conclusion, Coverage, DesktopsSummary, DeviatedNumbers,
     DeviationSummary, DisturbedNumbers, GuestRatios, KindNumbers, NativeVsVmSummary, NeighbourNumbers,
     NeighboursSummary, OltpSummary, OperationsSummary, PairNumbers, Plan, PointKey, PointNumbers, PointRatio,
-    PointRecord, PointStatus, PredictedCase, PredictionsSummary, Provenance, Records, SetRecord,
-    ShareNumbers, SideNumbers, StandingNumbers, TilesStudySummary, Trial,
+    PointRecord, PointStatus, PredictedCase, PredictionsSummary, Provenance, Records, SamplesSummary,
+    SetRecord, ShareNumbers, SideNumbers, StandingNumbers, TilesStudySummary, Trial,
 };
 
 use crate::application_study::{analyse_application_study, summarise_application_study};
@@ -17,6 +17,7 @@ use crate::pairwise::{Analysis, Cell, Group, Margin, Measurements, Metric, Pair,
 use crate::predict::trials::{
     by_case, coverage, mean_absolute_error_percent, mean_error_of_averages_percent,
 };
+use crate::samples::{analyse_samples, summarise_samples};
 use crate::tiles_study::{analyse_tiles_study, summarise_tiles_study};
 use crate::together::{
     Deviated, DeviationAnalysis, DisturbedSet, NeighbourAnalysis, Overload, analyse_deviation,
@@ -48,6 +49,8 @@ pub enum StudySummary {
     Desktops(DesktopsSummary),
     /// `schema/study-tiles.schema.json`
     Tiles(Box<TilesStudySummary>),
+    /// `schema/study-network.schema.json`
+    Samples(SamplesSummary),
 }
 
 /// The numbers of a run that comes to this conclusion.
@@ -82,6 +85,10 @@ pub fn summarise(conclusion: Conclusion, provenance: &Provenance, records: &Reco
         Plan::Tiles(plan) => {
             let analysis = analyse_tiles_study(plan, records.tiles());
             StudySummary::Tiles(Box::new(summarise_tiles_study(conclusion, &analysis)))
+        }
+        Plan::Network(_) => {
+            let sides = provenance.plan.sides().unwrap_or_default();
+            StudySummary::Samples(summarise_samples(conclusion, &analyse_samples(&sides, records.samples())))
         }
     }
 }

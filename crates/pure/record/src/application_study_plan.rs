@@ -86,24 +86,4 @@ impl ApplicationPlan {
     pub fn company(&self) -> Vec<u32> {
         if self.neighbours == 0 { vec![0] } else { vec![0, self.neighbours] }
     }
-
-    /// Which parts of another plan are the same, as a user knows them.
-    pub(crate) fn compared_parts(&self, other: &Self) -> Vec<(&'static str, bool)> {
-        vec![
-            ("the appliance", self.load.appliance == other.load.appliance),
-            ("the appliance's root", self.load.root == other.load.root),
-            ("what fills the data", self.load.prepare == other.load.prepare),
-            ("the client", self.load.client == other.load.client),
-            ("the tiers", self.tiers == other.tiers),
-            ("the metrics", self.metrics == other.metrics),
-            ("the time that a client may take", self.limit_ns == other.limit_ns),
-            ("the sides", self.sides == other.sides),
-            ("the number of repetitions", self.repetitions == other.repetitions),
-            ("the neighbours", self.neighbours == other.neighbours && self.neighbour == other.neighbour),
-            ("the disk", self.disk == other.disk),
-            ("the seed", self.seed == other.seed),
-            ("the accelerator", self.accelerator == other.accelerator),
-            ("the network", self.network == other.network),
-        ]
-    }
 }

@@ -85,28 +85,6 @@ pub struct ColocationPlan {
 }
 
 impl ColocationPlan {
-    /// Which parts of another plan are the same, as a user knows them.
-    pub(crate) fn compared_parts(&self, other: &Self) -> Vec<(&'static str, bool)> {
-        vec![
-            (
-                "who runs beside whom",
-                self.workloads == other.workloads
-                    && self.sets == other.sets
-                    && self.vcpus == other.vcpus
-                    && self.memory_bytes == other.memory_bytes
-                    && self.pinned == other.pinned
-                    && self.disk == other.disk
-                    && self.filesystem == other.filesystem,
-            ),
-            ("what the environments are", self.homes == other.homes),
-            ("the number of repetitions", self.repetitions == other.repetitions),
-            ("the ramp-up", self.ramp_ns == other.ramp_ns),
-            ("the measuring time", self.time_ns == other.time_ns),
-            ("the size of the disk", self.size_bytes == other.size_bytes),
-            ("the seed", self.seed == other.seed),
-        ]
-    }
-
     /// Where the machine of this name lives; nothing where it is a guest that the run boots on this host.
     #[must_use]
     pub fn home(&self, vm: &str) -> Option<&Home> {

@@ -168,26 +168,4 @@ impl DesktopsPlan {
             DesktopGroup::B => self.limit_b_ns,
         }
     }
-
-    /// Which parts of another plan are the same, as a user knows them.
-    pub(crate) fn compared_parts(&self, other: &Self) -> Vec<(&'static str, bool)> {
-        let quality = |plan: &Self| [plan.share, plan.errors];
-        let limits = |plan: &Self| [plan.limit_a_ns, plan.limit_b_ns];
-        vec![
-            ("the recipe", self.recipe == other.recipe),
-            ("the appliance's root", self.root == other.root),
-            ("the day", self.day_file == other.day_file && self.operations == other.operations),
-            ("the limits", limits(self) == limits(other) && quality(self) == quality(other)),
-            ("where desktops run", self.vm == other.vm && self.addresses == other.addresses),
-            ("the masks", self.masks == other.masks),
-            ("the link to desktops", self.link == other.link),
-            ("the numbers of desktops", self.desktops == other.desktops),
-            ("the number of repetitions", self.repetitions == other.repetitions),
-            ("the measuring time", self.time_ns == other.time_ns),
-            ("the processors of a desktop", self.vcpus == other.vcpus),
-            ("the memory of a desktop", self.memory_bytes == other.memory_bytes),
-            ("the seed", self.seed == other.seed),
-            ("the accelerator", self.accelerator == other.accelerator),
-        ]
-    }
 }

@@ -26,6 +26,7 @@ mod histogram;
 mod host_use;
 mod management_use;
 mod model_load;
+mod network_plan;
 mod oltp;
 mod oltp_study;
 mod oltp_study_plan;
@@ -37,6 +38,7 @@ mod operations_study;
 mod operations_summary;
 mod outcome;
 mod plan;
+mod plan_difference;
 mod point;
 mod point_metrics;
 mod predictions;
@@ -44,8 +46,11 @@ mod predictions_plan;
 mod profile;
 mod provenance;
 mod records;
+mod samples;
+mod samples_summary;
 mod set_start;
 mod setup;
+mod sides_plan;
 mod summary;
 mod systems;
 mod table_facts;
@@ -95,6 +100,7 @@ pub use host_use::{
 };
 pub use management_use::{ManagementProcess, ManagementUse};
 pub use model_load::{Compute, ModelLoadError, ModelRun, ModelRuns};
+pub use network_plan::{NetworkPathKind, NetworkPlan};
 pub use oltp::{
     DatabaseKind, OltpChoice, OltpDeferred, OltpIsolation, OltpKind, OltpMix, OltpOpenLoop, OltpOutcome,
     OltpPlan, OltpSecond, OltpTransactions, OltpViolation,
@@ -131,8 +137,11 @@ pub use provenance::{
     parse_provenance,
 };
 pub use records::Records;
+pub use samples::{Sample, SamplesMeasured, SamplesRecord, SamplesStatus, TimeCounts};
+pub use samples_summary::{SampleNumbers, SamplesSideNumbers, SamplesSummary, TimePeak};
 pub use set_start::{MemberStart, SetStart};
 pub use setup::{BackingFacts, DeviceFacts, NotHonoured, SetupFacts};
+pub use sides_plan::SidesPlan;
 pub use summary::{
     AdaptersSummary, Conclusion, DeviatedNumbers, DeviationSummary, DisturbedNumbers, Estimated, GuestRatios,
     KindNumbers, LooseStart, MachineNumbers, NativeVsVmSummary, NeighbourNumbers, NeighboursSummary,

@@ -55,23 +55,4 @@ pub struct OltpStudyPlan {
     pub network: String,
 }
 
-impl OltpStudyPlan {
-    /// Which parts of another plan are the same, as a user knows them.
-    pub(crate) fn compared_parts(&self, other: &Self) -> Vec<(&'static str, bool)> {
-        let times = |plan: &Self| [plan.ramp_up_ns, plan.search_ns, plan.time_ns];
-        vec![
-            ("the database", self.database == other.database),
-            ("the appliance's root", self.root == other.root),
-            ("the number of warehouses", self.warehouses == other.warehouses),
-            ("the seed of the population", self.population_seed == other.population_seed),
-            ("the sides", self.sides == other.sides),
-            ("the users", self.users == other.users),
-            ("the number of repetitions", self.repetitions == other.repetitions),
-            ("ramp-up and measuring times", times(self) == times(other)),
-            ("the mix of transactions", self.mix == other.mix && self.think_factor == other.think_factor),
-            ("the seed", self.seed == other.seed),
-            ("the accelerator", self.accelerator == other.accelerator),
-            ("the network", self.network == other.network),
-        ]
-    }
-}
+impl OltpStudyPlan {}

@@ -101,23 +101,6 @@ impl OperationsPlan {
         let rounds = most.checked_div(total).filter(|rounds| *rounds > 0)?;
         Some((rounds, self.piece_ns / (rounds * total)))
     }
-
-    /// Which parts of another plan are the same, as a user knows them.
-    pub(crate) fn compared_parts(&self, other: &Self) -> Vec<(&'static str, bool)> {
-        let times = |plan: &Self| [plan.piece_ns, plan.warm_ns, plan.limit_ns, u64::from(plan.pieces)];
-        let made_of = |plan: &Self| (plan.memory_bytes, plan.disk_bytes, plan.accelerator.clone());
-        vec![
-            ("the platform", self.platform == other.platform && self.destination == other.destination),
-            ("the mix of operations", self.mix == other.mix && self.left_out == other.left_out),
-            ("the numbers of VMs", self.vms == other.vms),
-            ("the rate", self.load == other.load && self.most_at_once == other.most_at_once),
-            ("the times", times(self) == times(other)),
-            ("how disks are copied", self.clones == other.clones),
-            ("what VMs are made of", made_of(self) == made_of(other)),
-            ("the tenants", self.tenants == other.tenants && self.tenant_workload == other.tenant_workload),
-            ("the seed", self.seed == other.seed),
-        ]
-    }
 }
 
 /// Earlier plans had one way, by itself.

@@ -1,13 +1,18 @@
 //! What a run set out to measure: a plan for each study.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use crate::application_study_plan::ApplicationPlan;
 use crate::colocation_plan::ColocationPlan;
 use crate::desktops_plan::DesktopsPlan;
+use crate::network_plan::NetworkPlan;
 use crate::oltp_study_plan::OltpStudyPlan;
 use crate::operations_plan::OperationsPlan;
+use crate::plan_difference::first_difference;
 use crate::predictions_plan::PredictionsPlan;
+use crate::sides_plan::SidesPlan;
 use crate::tiles_plan::TilesPlan;
 
 /// What a run set out to measure. A resumed run must have the same.
@@ -37,6 +42,8 @@ pub enum Plan {
     Desktops(DesktopsPlan),
     /// More and more tiles of different applications at once ([Platform 2014], sections III.B and IV.B).
     Tiles(TilesPlan),
+    /// Network paths natively, to guests and between guests.
+    Network(NetworkPlan),
 }
 
 /// Points of a grid, each measured in several environments.
@@ -96,6 +103,7 @@ impl Plan {
             Self::Application(_) => "application",
             Self::Desktops(_) => "desktops",
             Self::Tiles(_) => "tiles",
+            Self::Network(_) => "network",
         }
     }
 
@@ -112,7 +120,8 @@ impl Plan {
             | Self::Operations(_)
             | Self::Application(_)
             | Self::Desktops(_)
-            | Self::Tiles(_) => None,
+            | Self::Tiles(_)
+            | Self::Network(_) => None,
         }
     }
 
@@ -129,7 +138,8 @@ impl Plan {
             | Self::Operations(_)
             | Self::Application(_)
             | Self::Desktops(_)
-            | Self::Tiles(_) => None,
+            | Self::Tiles(_)
+            | Self::Network(_) => None,
         }
     }
 
@@ -147,7 +157,8 @@ impl Plan {
             | Self::Operations(_)
             | Self::Application(_)
             | Self::Desktops(_)
-            | Self::Tiles(_) => None,
+            | Self::Tiles(_)
+            | Self::Network(_) => None,
         }
     }
 
@@ -181,6 +192,12 @@ impl Plan {
         if let Self::Tiles(plan) = self { Some(plan) } else { None }
     }
 
+    /// What is compared side by side, where samples are measured of each.
+    #[must_use]
+    pub fn sides(&self) -> Option<SidesPlan> {
+        if let Self::Network(plan) = self { Some(plan.sides_plan()) } else { None }
+    }
+
     /// Names of the environments of a grid, the reference first; none where there is no grid.
     #[must_use]
     pub fn environments(&self) -> &[String] {
@@ -200,50 +217,13 @@ impl Plan {
             Self::Application(plan) => plan.seed,
             Self::Desktops(plan) => plan.seed,
             Self::Tiles(plan) => plan.seed,
+            Self::Network(plan) => plan.seed,
         }
     }
 
     /// The first part of this plan that another one does not share, as a user knows it.
     #[must_use]
-    pub fn first_difference(&self, other: &Self) -> Option<&'static str> {
-        let compared = match (self, other) {
-            (Self::NativeVsVm(a), Self::NativeVsVm(b)) | (Self::Adapters(a), Self::Adapters(b)) => {
-                grid_parts(a, b)
-            }
-            (Self::Compare(a), Self::Compare(b)) => {
-                let mut parts = grid_parts(&a.grid, &b.grid);
-                parts.push(("what the environments are", a.uris == b.uris));
-                parts
-            }
-            (Self::Neighbours(a), Self::Neighbours(b)) | (Self::Deviation(a), Self::Deviation(b)) => {
-                a.compared_parts(b)
-            }
-            (Self::Predictions(a), Self::Predictions(b)) => a.compared_parts(b),
-            (Self::Oltp(a), Self::Oltp(b)) => a.compared_parts(b),
-            (Self::Operations(a), Self::Operations(b)) => a.compared_parts(b),
-            (Self::Application(a), Self::Application(b)) => a.compared_parts(b),
-            (Self::Desktops(a), Self::Desktops(b)) => a.compared_parts(b),
-            (Self::Tiles(a), Self::Tiles(b)) => a.compared_parts(b),
-            _ => vec![("the study", false)],
-        };
-        compared.into_iter().find_map(|(part, same)| (!same).then_some(part))
+    pub fn first_difference(&self, other: &Self) -> Option<Cow<'static, str>> {
+        first_difference(self, other)
     }
-}
-
-/// Which parts of two plans are the same.
-fn grid_parts(a: &GridPlan, b: &GridPlan) -> Vec<(&'static str, bool)> {
-    vec![
-        ("the grid", a.grid == b.grid),
-        ("the grid's block sizes", a.blocks_bytes == b.blocks_bytes),
-        ("the grid's shares of reads", a.read_percents == b.read_percents),
-        ("the grid's shares of random seeks", a.random_percents == b.random_percents),
-        ("the number of repetitions", a.repetitions == b.repetitions),
-        ("the queue depth", a.outstanding == b.outstanding),
-        ("the number of workers", a.workers == b.workers),
-        ("the ramp-up", a.ramp_ns == b.ramp_ns),
-        ("the measuring time", a.time_ns == b.time_ns),
-        ("the size of the disk", a.size_bytes == b.size_bytes),
-        ("the environments", a.environments == b.environments),
-        ("the seed", a.seed == b.seed),
-    ]
 }

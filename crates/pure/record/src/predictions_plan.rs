@@ -77,14 +77,4 @@ pub struct PredictionsPlan {
     pub limit_ns: u64,
 }
 
-impl PredictionsPlan {
-    /// Which parts of another plan are the same, as a user knows them.
-    pub(crate) fn compared_parts(&self, other: &Self) -> Vec<(&'static str, bool)> {
-        let rest = |plan: &Self| Self { trials: 0, size_bytes: 0, ..plan.clone() };
-        vec![
-            ("the applications or the VM", rest(self) == rest(other)),
-            ("the number of trials", self.trials == other.trials),
-            ("the size of the disk", self.size_bytes == other.size_bytes),
-        ]
-    }
-}
+impl PredictionsPlan {}

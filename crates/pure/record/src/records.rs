@@ -8,6 +8,7 @@ use crate::operations_study::OperationsRecord;
 use crate::plan::Plan;
 use crate::point::{PointRecord, RecordError, parse_records};
 use crate::predictions::Trial;
+use crate::samples::SamplesRecord;
 use crate::tiles_study::TilesRecord;
 
 /// The lines of `results.jsonl`, as the study's plan has them.
@@ -29,6 +30,8 @@ pub enum Records {
     Desktops(Vec<DesktopsRecord>),
     /// Numbers of tiles.
     Tiles(Vec<TilesRecord>),
+    /// Samples of sides.
+    Samples(Vec<SamplesRecord>),
 }
 
 impl Records {
@@ -56,6 +59,7 @@ impl Records {
             }
             Plan::Desktops(_) => parse_records(text).map(|(records, whole)| (Self::Desktops(records), whole)),
             Plan::Tiles(_) => parse_records(text).map(|(records, whole)| (Self::Tiles(records), whole)),
+            Plan::Network(_) => parse_records(text).map(|(records, whole)| (Self::Samples(records), whole)),
         }
     }
 
@@ -105,5 +109,11 @@ impl Records {
     #[must_use]
     pub fn tiles(&self) -> &[TilesRecord] {
         if let Self::Tiles(records) = self { records } else { &[] }
+    }
+
+    /// Samples of sides; none where something else was measured.
+    #[must_use]
+    pub fn samples(&self) -> &[SamplesRecord] {
+        if let Self::Samples(records) = self { records } else { &[] }
     }
 }

@@ -219,25 +219,4 @@ impl TilesPlan {
     pub fn member(&self, name: &str) -> Option<&TileMemberPlan> {
         self.members.iter().find(|member| member.name == name)
     }
-
-    /// Which parts of another plan are the same, as a user knows them.
-    pub(crate) fn compared_parts(&self, other: &Self) -> Vec<(&'static str, bool)> {
-        let roots = |plan: &Self| plan.members.iter().map(|member| member.root.clone()).collect::<Vec<_>>();
-        vec![
-            ("the tile", self.tile == other.tile),
-            ("the roots of the members' appliances", roots(self) == roots(other)),
-            ("the members", self.members == other.members),
-            ("where members run", self.configuration() == other.configuration()),
-            ("the machine that runs members", self.host == other.host),
-            ("the network", self.network == other.network),
-            ("the numbers of tiles", self.tiles == other.tiles),
-            ("the number of repetitions", self.repetitions == other.repetitions),
-            ("the ramp-up", self.ramp_up_ns == other.ramp_up_ns),
-            ("the measuring time", self.time_ns == other.time_ns),
-            ("the source of energy", self.energy == other.energy),
-            ("the seed", self.seed == other.seed),
-            ("the accelerator", self.accelerator == other.accelerator),
-            ("the infrastructure load", self.infrastructure == other.infrastructure),
-        ]
-    }
 }

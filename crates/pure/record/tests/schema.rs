@@ -12,8 +12,8 @@ use virtbench_record::{
     AdaptersSummary, ApplicationRecord, ApplicationStudySummary, ApplicationSummary, DesktopsRecord,
     DesktopsSummary, DeviationSummary, FenceStatus, LoadOutcome, NativeVsVmSummary, NeighboursSummary,
     OltpOutcome, OltpRecord, OltpSummary, OperationLine, OperationsRecord, OperationsSummary, PointRecord,
-    PredictionsSummary, Profile, Provenance, SetRecord, SystemsSummary, TilesRecord, TilesStudySummary,
-    TilesSummary, Trial, UsersOutcome, WorkloadOutcome,
+    PredictionsSummary, Profile, Provenance, SamplesRecord, SamplesSummary, SetRecord, SystemsSummary,
+    TilesRecord, TilesStudySummary, TilesSummary, Trial, UsersOutcome, WorkloadOutcome,
 };
 
 fn check<T: JsonSchema>(name: &str) {
@@ -53,6 +53,8 @@ fn published_schemas_are_current() {
     check::<DesktopsSummary>("study-desktops.schema.json");
     check::<TilesRecord>("tiles.schema.json");
     check::<TilesStudySummary>("study-tiles.schema.json");
+    check::<SamplesRecord>("samples.schema.json");
+    check::<SamplesSummary>("study-network.schema.json");
     check::<PredictionsSummary>("study-predictions.schema.json");
     check::<Trial>("trial.schema.json");
     check::<SystemsSummary>("study-deviation-systems.schema.json");

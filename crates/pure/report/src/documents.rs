@@ -7,9 +7,10 @@ use virtbench_model::application_study::analyse_application_study;
 use virtbench_model::desktops::analyse_desktops;
 use virtbench_model::oltp::analyse_oltp;
 use virtbench_model::operations::analyse_operations;
+use virtbench_model::samples::analyse_samples;
 use virtbench_model::tiles_study::analyse_tiles_study;
 use virtbench_model::together::{analyse_deviation, analyse_neighbours};
-use virtbench_record::{Plan, Provenance, Records};
+use virtbench_record::{Plan, Provenance, Records, SidesPlan};
 
 use crate::analysed::Analysed;
 use crate::application_study_rows::application_study_csv;
@@ -19,10 +20,11 @@ use crate::operations_rows::operations_csv;
 use crate::page;
 use crate::rows::{CsvError, csv};
 use crate::run::Run;
+use crate::samples_rows::samples_csv;
 use crate::set_rows::sets_csv;
 use crate::takeaway::{
     Takeaway, of_application_study, of_desktops, of_deviation, of_neighbours, of_oltp, of_operations, of_run,
-    of_tiles_study, predictions_takeaway,
+    of_samples, of_tiles_study, predictions_takeaway,
 };
 use crate::tiles_rows::tiles_csv;
 use crate::trials::{predictions_html, trials_csv, trials_markdown};
@@ -59,6 +61,7 @@ pub fn html(provenance: &Provenance, records: &Records, histograms: &BTreeMap<St
         Plan::Application(plan) => page::application_study(provenance, plan, records.application()),
         Plan::Desktops(plan) => page::desktops(provenance, plan, records.desktops()),
         Plan::Tiles(plan) => page::tiles(provenance, plan, records.tiles()),
+        Plan::Network(_) => page::samples(provenance, &sides(provenance), records.samples()),
     }
 }
 
@@ -81,6 +84,10 @@ pub fn takeaway(provenance: &Provenance, records: &Records) -> Takeaway {
         }
         Plan::Desktops(plan) => of_desktops(provenance, plan, &analyse_desktops(plan, records.desktops())),
         Plan::Tiles(plan) => of_tiles_study(provenance, plan, &analyse_tiles_study(plan, records.tiles())),
+        Plan::Network(_) => {
+            let sides = sides(provenance);
+            of_samples(provenance, &sides, &analyse_samples(&sides, records.samples()))
+        }
     }
 }
 
@@ -108,6 +115,12 @@ pub fn documents(
         Plan::Application(plan) => (application_study_csv(plan, records.application())?, None),
         Plan::Desktops(plan) => (desktops_csv(plan, records.desktops())?, None),
         Plan::Tiles(plan) => (tiles_csv(plan, records.tiles())?, None),
+        Plan::Network(_) => (samples_csv(records.samples())?, None),
     };
     Ok(Documents { html: html(provenance, records, histograms), csv, more })
+}
+
+/// What is compared side by side; nothing of a run of something else.
+fn sides(provenance: &Provenance) -> SidesPlan {
+    provenance.plan.sides().unwrap_or_default()
 }

@@ -26,6 +26,7 @@ mod prediction;
 mod provenance;
 mod rows;
 mod run;
+mod samples_rows;
 mod set_rows;
 mod systems;
 mod tables;

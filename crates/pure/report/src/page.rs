@@ -6,6 +6,7 @@ mod desktops;
 mod native_vs_vm;
 mod oltp;
 mod operations;
+mod samples;
 mod sets;
 mod tiles;
 
@@ -15,6 +16,7 @@ pub(crate) use desktops::page as desktops;
 pub(crate) use native_vs_vm::page as native_vs_vm;
 pub(crate) use oltp::page as oltp;
 pub(crate) use operations::page as operations;
+pub(crate) use samples::page as samples;
 pub(crate) use sets::{deviation, neighbours};
 pub(crate) use tiles::page as tiles;
 

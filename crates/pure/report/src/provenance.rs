@@ -186,6 +186,35 @@ fn application(plan: &ApplicationPlan) -> Markup {
     }
 }
 
+/// Each part of a plan as it stands in `run.json`.
+fn parts(plan: &Plan) -> Markup {
+    let parts = match serde_json::to_value(plan) {
+        Ok(serde_json::Value::Object(parts)) => parts,
+        _ => serde_json::Map::new(),
+    };
+    html! {
+        dl.facts {
+            @for (name, value) in &parts { (part(name, value)) }
+        }
+    }
+}
+
+/// Lists with commas, times and sizes with their units.
+fn part(name: &str, value: &serde_json::Value) -> Markup {
+    let text = |value: &serde_json::Value| match (value, value.as_u64()) {
+        (_, Some(ns)) if name.ends_with("_ns") => format_duration_ns(ns),
+        (_, Some(bytes)) if name.ends_with("_bytes") => format_bytes(bytes),
+        (serde_json::Value::String(text), _) => text.clone(),
+        _ => value.to_string(),
+    };
+    let shown = match value {
+        serde_json::Value::Array(all) => all.iter().map(text).collect::<Vec<_>>().join(", "),
+        one => text(one),
+    };
+    let name = name.trim_end_matches("_ns").trim_end_matches("_bytes").replace('_', " ");
+    fact(&name, &shown)
+}
+
 fn appliance(root: &ApplianceRoot) -> Markup {
     let packages = root.packages.iter().map(|(name, version)| format!("{name} {version}"));
     html! {
@@ -294,6 +323,7 @@ pub(crate) fn section(
         Plan::Application(plan) => application(plan),
         Plan::Desktops(plan) => desktops(plan),
         Plan::Tiles(plan) => tiles(plan),
+        Plan::Network(_) => parts(&provenance.plan),
     };
     let booted_elsewhere = provenance.machines.iter().any(|machine| machine.guest.is_some());
     html! {

@@ -5,7 +5,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use crate::exit::{Failure, Kind};
 
 /// Each by its words, with what help says of it.
-const LEFT_OUT: [(&str, &str); 17] = [
+const LEFT_OUT: [(&str, &str); 18] = [
     ("oltp", "Load a database with TPC-C's transactions: populate it, run users, check its consistency"),
     ("users", "Let users ask a service for what it has: pages of a web server, keys and values, mail"),
     ("history", "Did it get worse over time? Every run in a catalogue, and where its figures changed"),
@@ -43,6 +43,10 @@ const LEFT_OUT: [(&str, &str); 17] = [
     (
         "study tiles",
         "How many different VMs fit? More and more tiles of them at once, until a service level breaks",
+    ),
+    (
+        "study network",
+        "What does virtualization cost my network? Streams, requests and datagrams natively, to guests and between guests",
     ),
 ];
 

@@ -74,6 +74,7 @@ fn open(path: &Path) -> Result<Source, Failure> {
             Plan::Application(_) => "an application",
             Plan::Desktops(_) => "desktops",
             Plan::Tiles(_) => "tiles",
+            Plan::Network(_) => "network paths",
         };
         let message = format!("{0} is a run of {what}: `virtbench report {0}` shows it", path.display());
         return Err(Failure::message(Kind::Usage, message));

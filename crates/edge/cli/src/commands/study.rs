@@ -15,6 +15,8 @@ mod native_vs_vm;
 #[cfg(feature = "full")]
 mod neighbours;
 #[cfg(feature = "full")]
+mod network;
+#[cfg(feature = "full")]
 mod oltp;
 #[cfg(feature = "full")]
 mod operations;
@@ -64,6 +66,8 @@ pub fn estimate(command: &StudyCommand) -> Result<Estimate, Failure> {
         #[cfg(feature = "full")]
         StudyCommand::Tiles(args) => tiles::estimate(args),
         #[cfg(feature = "full")]
+        StudyCommand::Network(args) => network::estimate(args),
+        #[cfg(feature = "full")]
         StudyCommand::Deviation(args) => systems::estimate(args),
         #[cfg(feature = "full")]
         StudyCommand::Predictions(args) => predictions::estimate(args),
@@ -110,5 +114,7 @@ pub fn execute(command: &StudyCommand) -> Outcome {
         StudyCommand::Desktops(args) => desktops::execute(args),
         #[cfg(feature = "full")]
         StudyCommand::Tiles(args) => tiles::execute(args),
+        #[cfg(feature = "full")]
+        StudyCommand::Network(args) => network::execute(args),
     }
 }

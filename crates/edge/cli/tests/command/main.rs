@@ -39,6 +39,7 @@ mod libvirt;
 mod live;
 mod load;
 mod log;
+mod network_study;
 mod oltp;
 mod oltp_study;
 mod operations;

@@ -23,7 +23,7 @@ const HEADER_BYTES: usize = 16;
 ///
 /// # Errors
 /// There is a device of such a name, the kernel has no such devices, or rights over both networks are needed.
-pub(super) fn make_ethernet_pair(name: &str, peer: &str, there: &OwnedFd) -> io::Result<()> {
+pub(crate) fn make_ethernet_pair(name: &str, peer: &str, there: &OwnedFd) -> io::Result<()> {
     // Of its protocols the first is that of routing.
     let routing = socket(AddressFamily::NETLINK, SocketType::RAW, None)?;
     let order = order(name, peer, there.as_raw_fd());

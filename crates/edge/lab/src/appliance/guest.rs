@@ -25,7 +25,8 @@ pub(crate) fn boot(
 ) -> Result<(Guest, MountOrder, Vec<String>), ApplianceError> {
     let network = match &spec.network {
         Network::User => {
-            GuestNetwork::User { ports: spec.recipe.ports().into_iter().chain([port]).collect() }
+            let ports = spec.recipe.ports().into_iter().chain([port]).collect();
+            GuestNetwork::User { ports, datagram_ports: Vec::new() }
         }
         Network::Namespace(namespace) => GuestNetwork::Tap(Arc::new(namespace.tap()?)),
     };

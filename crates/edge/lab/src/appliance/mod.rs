@@ -24,6 +24,7 @@ mod tiers;
 mod uml;
 
 pub use error::ApplianceError;
+pub(crate) use ethernet_pair::make_ethernet_pair;
 pub use guest_facts::appliance_guest_facts;
 pub use network::{Network, NetworkNamespace, Reach};
 pub(crate) use parts::ApplianceParts;

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU8, AtomicU16, Ordering};
 use rustix::ioctl::Opcode;
 use virtbench_agent::enclosure::OwnNetwork;
 use virtbench_agent::interface::{
-    InterfaceRequest, call, control_socket, interface_index, set_address, set_up,
+    InterfaceRequest, call, control_socket, interface_index, set_address, set_mtu, set_up,
 };
 
 use super::error::ApplianceError;
@@ -56,6 +56,8 @@ pub struct NetworkNamespace {
     pub(crate) own: OwnNetwork,
     next: AtomicU8,
     users: AtomicU16,
+    /// The largest packet of its ports, in bytes; the kernel's own where nothing is said.
+    mtu: Option<u32>,
 }
 
 impl NetworkNamespace {
@@ -64,9 +66,21 @@ impl NetworkNamespace {
     /// # Errors
     /// Root is needed.
     pub fn new() -> Result<Arc<Self>, ApplianceError> {
+        Self::make(None)
+    }
+
+    /// One whose ports carry packets of up to `mtu` bytes.
+    ///
+    /// # Errors
+    /// Root is needed.
+    pub(crate) fn with_mtu(mtu: u32) -> Result<Arc<Self>, ApplianceError> {
+        Self::make(Some(mtu))
+    }
+
+    fn make(mtu: Option<u32>) -> Result<Arc<Self>, ApplianceError> {
         let failed = |source| ApplianceError::Network { action: "there is no network namespace", source };
         let own = OwnNetwork::new().map_err(failed)?;
-        Ok(Arc::new(Self { own, next: AtomicU8::new(FIRST_GUEST), users: AtomicU16::new(0) }))
+        Ok(Arc::new(Self { own, next: AtomicU8::new(FIRST_GUEST), users: AtomicU16::new(0), mtu }))
     }
 
     /// Has the calling thread, and threads and processes that it starts from now on, use this network.
@@ -122,11 +136,12 @@ impl NetworkNamespace {
         let join = || {
             make_bridge()?;
             let (file, name) = make(number)?;
+            self.mtu.map_or(Ok(()), |mtu| set_mtu(&name, mtu))?;
             join_bridge(&name).map(|()| file)
         };
         let file = self.within(join).and_then(|made| made).map_err(failed)?;
         let [a, b, c] = NETWORK;
-        Ok(Tap { file, kind, address: Ipv4Addr::new(a, b, c, number), prefix: PREFIX, number })
+        Ok(Tap { file, kind, address: Ipv4Addr::new(a, b, c, number), prefix: PREFIX, number, mtu: self.mtu })
     }
 }
 

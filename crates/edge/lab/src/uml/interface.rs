@@ -22,15 +22,16 @@ pub enum UmlInterface {
 impl UmlInterface {
     /// The kernel's argument for the interface of this number, and the descriptor that it inherits.
     pub(super) fn argument(&self, number: usize) -> io::Result<(String, OwnedFd)> {
-        let (descriptor, mac, batches) = match self {
+        let (descriptor, mac, batches, mtu) = match self {
             // A tap device is read and written frame by frame: it is no socket.
-            Self::Tap(tap) if tap.kind == PortKind::Tap => (tap.file.as_fd(), tap.mac(), ",vec=0"),
-            Self::Tap(port) => (port.file.as_fd(), port.mac(), ""),
-            Self::Cable(cable) => (cable.socket(), cable.mac(), ""),
+            Self::Tap(tap) if tap.kind == PortKind::Tap => (tap.file.as_fd(), tap.mac(), ",vec=0", tap.mtu),
+            Self::Tap(port) => (port.file.as_fd(), port.mac(), "", port.mtu),
+            Self::Cable(cable) => (cable.socket(), cable.mac(), "", None),
         };
+        let mtu = mtu.map(|mtu| format!(",mtu={mtu}")).unwrap_or_default();
         let descriptor = descriptor.try_clone_to_owned()?;
         let fd = descriptor.as_raw_fd();
-        Ok((format!("{INTERFACE}{number}:transport=fd,fd={fd},mac={mac}{batches}"), descriptor))
+        Ok((format!("{INTERFACE}{number}:transport=fd,fd={fd},mac={mac}{batches}{mtu}"), descriptor))
     }
 }
 

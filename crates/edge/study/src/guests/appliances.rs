@@ -7,7 +7,7 @@ use virtbench_lab::{
     Accelerator, DEFAULT_ADAPTER, DiskSettings, GuestImage, GuestPlace, LabError, NetworkNamespace, Place,
     Qemu, UmlImage, UmlKernel, UmlPlace, appliance_guest_facts, find_kernel,
 };
-use virtbench_record::{AcceleratorFacts, ApplianceFacts, GuestFacts};
+use virtbench_record::{AcceleratorFacts, ApplianceFacts, CrossingCost, GuestFacts};
 
 use super::options::{GuestsError, NO_KERNEL, UML_DISK, WantedAccelerator};
 use super::platform::{accelerator, uml_in_place_of_emulation};
@@ -123,5 +123,20 @@ impl ApplianceGuests {
     pub(crate) fn facts(&self, appliance: &ApplianceFacts) -> GuestFacts {
         let (accelerator, software) = (self.accelerator_facts.clone(), self.software.clone());
         appliance_guest_facts(appliance, accelerator, software, self.kernel.clone())
+    }
+
+    /// What is known of one that runs no appliance: its processors and memory in bytes, and what crossing into its kernel costs.
+    pub(crate) fn facts_of(&self, (vcpus, memory_bytes): (u32, u64), crossing: CrossingCost) -> GuestFacts {
+        GuestFacts {
+            accelerator: self.accelerator_facts.clone(),
+            qemu: self.software.clone(),
+            kernel: self.kernel.clone(),
+            vcpus,
+            memory_bytes,
+            adapter: "none".into(),
+            command_line: Vec::new(),
+            boot_ns: 0,
+            crossing: Some(crossing),
+        }
     }
 }

@@ -15,6 +15,7 @@ pub fn run_load(records: &Records) -> Option<LoadSample> {
         Records::Operations(all) => all.iter().filter_map(|one| Some(&one.measured()?.host)).collect(),
         Records::Application(all) => all.iter().filter_map(|one| Some(&one.measured()?.host)).collect(),
         Records::Desktops(all) => all.iter().filter_map(|one| Some(&one.measured()?.host)).collect(),
+        Records::Samples(all) => all.iter().filter_map(|one| one.measured()?.host.as_ref()).collect(),
         Records::Tiles(all) => all.iter().filter_map(|one| Some(&one.measured()?.host)).collect(),
     };
     LoadSample::mean(&hosts.into_iter().filter_map(LoadSample::of).collect::<Vec<_>>())

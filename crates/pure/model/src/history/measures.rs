@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use virtbench_record::{
     ApplicationRecord, Better, DesktopsRecord, OltpRecord, OperationsRecord, PointKey, PointRecord,
-    Provenance, Records, SetRecord, TilesRecord, Trial,
+    Provenance, Records, SamplesRecord, SetRecord, TilesRecord, Trial,
 };
 
 use crate::application_study::analyse_application_study;
@@ -13,6 +13,7 @@ use crate::desktops::analyse_desktops;
 use crate::oltp::analyse_oltp;
 use crate::operations::analyse_operations;
 use crate::quantity::{Quantity, is_worst};
+use crate::samples::analyse_samples;
 use crate::tiles_study::analyse_tiles_study;
 
 /// One number of a run.
@@ -67,6 +68,7 @@ pub fn measures(provenance: &Provenance, records: &Records) -> Vec<Measure> {
         Records::Application(records) => of_application(provenance, records),
         Records::Desktops(records) => of_desktops(provenance, records),
         Records::Tiles(records) => of_tiles(provenance, records),
+        Records::Samples(records) => of_samples(provenance, records),
     };
     measures.retain(|measure| measure.value >= 0.0 && (measure.value.is_finite() || measure.is_worst()));
     measures.sort_by_key(|measure| !measure.headline);
@@ -236,6 +238,26 @@ fn of_application(provenance: &Provenance, records: &[ApplicationRecord]) -> Vec
             let deviation = found.deviation.map(|deviation| deviation.estimate.mean);
             let quantity = format!("deviation of {}", metric.name);
             add(format!("{name} beside neighbours"), &quantity, "%", Better::Lower, deviation);
+        }
+    }
+    measures
+}
+
+/// Each sample of each side, and as a multiple of the first side's; those that sum up a side are headlines.
+fn of_samples(provenance: &Provenance, records: &[SamplesRecord]) -> Vec<Measure> {
+    let Some(plan) = provenance.plan.sides() else { return Vec::new() };
+    let first = plan.sides.first().cloned().unwrap_or_default();
+    let mut measures = Vec::new();
+    for side in analyse_samples(&plan, records).sides {
+        for one in &side.samples {
+            let headline = plan.headlines.contains(&one.name.as_str());
+            let mut add = |subject: String, unit: &str, value: Option<f64>| {
+                let of = |value| measure(subject, &one.name, unit, one.better, headline, value);
+                measures.extend(value.map(of));
+            };
+            add(side.name.clone(), &one.unit, one.estimate.map(|estimate| estimate.mean));
+            let ratio = one.against_first.map(|ratio| ratio.value);
+            add(format!("{} / {first}", side.name), "", ratio);
         }
     }
     measures

@@ -44,7 +44,7 @@ pub fn open(path: &Path) -> Result<Side, Failure> {
     for turn in turns {
         let other = open_run(&turn)?;
         let part = side.provenance.plan.first_difference(&other.provenance.plan);
-        let version = (side.provenance.version != other.provenance.version).then_some("the version");
+        let version = (side.provenance.version != other.provenance.version).then_some("the version".into());
         if let Some(part) = part.or(version) {
             let message = format!("{}: {part} is not that of the first turn beside it", turn.display());
             return Err(Failure::message(Kind::Folder, message));

@@ -63,7 +63,7 @@ fn cases(args: &PredictionsArgs, out: &Path) -> Result<Cases, Failure> {
         _ => Some(read_provenance(out).map_err(common::folder_failure)?),
     };
     if let Some(begun) = begun {
-        let other = || FolderError::OtherPlan { path: out.to_owned(), field: "the study" };
+        let other = || FolderError::OtherPlan { path: out.to_owned(), field: "the study".into() };
         let plan = begun.plan.predictions().cloned().ok_or_else(other).map_err(common::folder_failure)?;
         return Ok(Cases { set: plan.set, cases: plan.cases });
     }

@@ -36,7 +36,8 @@ pub fn show(dir: &Path, json: bool) -> Outcome {
             deviation(out, &analyse_deviation(provenance, records))?;
             machines(out, &homes)
         }
-        Plan::NativeVsVm(_)
+        Plan::Network(_)
+        | Plan::NativeVsVm(_)
         | Plan::Adapters(_)
         | Plan::Compare(_)
         | Plan::Predictions(_)

@@ -1,0 +1,114 @@
+//! The end that answers.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use crate::protocol::network::{BLOCK_BYTES, COUNT, ECHO, ONCE, SINK, SOURCE};
+
+/// How long the other side may do nothing.
+const IDLE_LIMIT: Duration = Duration::from_secs(20);
+/// How long a connection may take to say what it is for.
+const KIND_LIMIT: Duration = Duration::from_secs(5);
+/// Connections at once that carry a stream.
+const MOST_STREAMS: usize = 256;
+/// Series of datagrams that are remembered.
+const MOST_SERIES: usize = 64;
+/// What of the datagrams may wait to be counted, in bytes: a burst while the processor does something else.
+const WAITING_BYTES: usize = 4 << 20;
+
+/// How many datagrams of each series have arrived.
+type Arrived = Arc<Mutex<BTreeMap<u64, u64>>>;
+
+/// Answers on a TCP and a UDP port of this number from now on, until the agent ends.
+///
+/// # Errors
+/// One of them is taken.
+pub(super) fn serve(port: u16) -> io::Result<()> {
+    let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, port))?;
+    let datagrams = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, port))?;
+    // What the host allows is enough where it allows less.
+    let _ = socket2::SockRef::from(&datagrams).set_recv_buffer_size(WAITING_BYTES);
+    let arrived = Arrived::default();
+    let counted = Arc::clone(&arrived);
+    thread::Builder::new().name("datagrams".into()).spawn(move || count(&datagrams, &counted))?;
+    thread::Builder::new().name("far end".into()).spawn(move || accept(&listener, &arrived))?;
+    Ok(())
+}
+
+fn accept(listener: &TcpListener, arrived: &Arrived) {
+    let mut threads: Vec<thread::JoinHandle<()>> = Vec::new();
+    for mut stream in listener.incoming().flatten() {
+        // Connections one after the other are answered here, so that no thread is part of what they cost.
+        let Ok(kind) = kind_of(&mut stream) else { continue };
+        if kind == ONCE {
+            let _ = stream.write_all(&[ONCE]);
+            continue;
+        }
+        threads.retain(|thread| !thread.is_finished());
+        // One more is hung up on.
+        if threads.len() < MOST_STREAMS {
+            let arrived = Arc::clone(arrived);
+            let answer = move || drop(answer(kind, stream, &arrived));
+            threads.extend(thread::Builder::new().spawn(answer));
+        }
+    }
+}
+
+fn kind_of(stream: &mut TcpStream) -> io::Result<u8> {
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(KIND_LIMIT))?;
+    let mut kind = [0];
+    stream.read_exact(&mut kind)?;
+    Ok(kind[0])
+}
+
+fn answer(kind: u8, mut stream: TcpStream, arrived: &Arrived) -> io::Result<()> {
+    stream.set_read_timeout(Some(IDLE_LIMIT))?;
+    stream.set_write_timeout(Some(IDLE_LIMIT))?;
+    let mut block = vec![0; BLOCK_BYTES];
+    match kind {
+        ECHO => loop {
+            match stream.read(&mut block)? {
+                0 => return Ok(()),
+                count => stream.write_all(&block[..count])?,
+            }
+        },
+        SINK => {
+            let mut total = 0_u64;
+            while let count @ 1.. = stream.read(&mut block)? {
+                total += count as u64;
+            }
+            stream.write_all(&total.to_le_bytes())
+        }
+        // Until the other side has had enough.
+        SOURCE => loop {
+            stream.write_all(&block)?;
+        },
+        COUNT => {
+            let mut series = [0; 8];
+            stream.read_exact(&mut series)?;
+            let series = u64::from_le_bytes(series);
+            let count = arrived.lock().unwrap_or_else(PoisonError::into_inner).get(&series).copied();
+            stream.write_all(&count.unwrap_or(0).to_le_bytes())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn count(datagrams: &UdpSocket, arrived: &Arrived) {
+    let mut block = vec![0; 1 << 16];
+    loop {
+        // What a firewall refuses on the way back is an error of the next call.
+        let Ok(bytes) = datagrams.recv(&mut block) else { continue };
+        let Some(series) = block[..bytes].first_chunk() else { continue };
+        let mut all = arrived.lock().unwrap_or_else(PoisonError::into_inner);
+        *all.entry(u64::from_le_bytes(*series)).or_default() += 1;
+        while all.len() > MOST_SERIES {
+            all.pop_first();
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! The study of the network: a path at a time, between machines that are started for it.
+
+use std::time::Duration;
+
+use virtbench_lab::{
+    ApplianceError, BOOT_LIMIT, EndProcessors, NetworkPath, PathGuest, PathKind, Traffic, TrafficMeasured,
+    vhost_device,
+};
+use virtbench_record::{GuestFacts, NetworkPathKind, NetworkPlan, Plan, SamplesMeasured};
+
+use super::samples::of_traffic;
+use crate::applications::Progress;
+use crate::estimate::Estimate;
+use crate::guests::ApplianceGuests;
+use crate::run::{Run, RunEnd};
+use crate::runner::{SideFailure, SidesStudy, estimate_sides, run_sides};
+use crate::study_error::StudyError;
+
+/// A study of the network.
+#[derive(Debug)]
+pub struct NetworkStudy {
+    plan: NetworkPlan,
+    guests: Option<ApplianceGuests>,
+    facts: Option<GuestFacts>,
+}
+
+impl NetworkStudy {
+    /// One by a plan, with what its guests are made of where a path has some.
+    #[must_use]
+    pub fn new(plan: NetworkPlan, guests: Option<ApplianceGuests>) -> Self {
+        Self { plan, guests, facts: None }
+    }
+
+    /// What is measured, and about how long that takes.
+    #[must_use]
+    pub fn estimate(plan: &NetworkPlan) -> Estimate {
+        estimate_sides(&Plan::Network(plan.clone()).sides().unwrap_or_default())
+    }
+
+    /// Measures what is missing in the run folder.
+    ///
+    /// # Errors
+    /// It failed before anything was measured. Any other failure is the answer, and the folder holds what was measured until then.
+    pub fn run(&mut self, run: &mut Run<'_>) -> Result<RunEnd, StudyError> {
+        run_sides(self, run)
+    }
+
+    /// The kinds of traffic of each side, with the names of their samples.
+    fn traffic(&self) -> Vec<(String, Traffic)> {
+        let NetworkPlan { streams, datagram_bytes, .. } = self.plan;
+        let several = |direction: &str| format!("TCP {direction}, {streams} streams");
+        let mut all = vec![
+            ("TCP to, 1 stream".to_owned(), Traffic::To { streams: 1 }),
+            ("TCP from, 1 stream".to_owned(), Traffic::From { streams: 1 }),
+        ];
+        if streams > 1 {
+            all.push((several("to"), Traffic::To { streams }));
+            all.push((several("from"), Traffic::From { streams }));
+        }
+        all.push(("request".to_owned(), Traffic::Requests));
+        all.push(("connection".to_owned(), Traffic::Connections));
+        all.push(("datagrams".to_owned(), Traffic::Datagrams { bytes: datagram_bytes }));
+        all
+    }
+
+    fn path(&self, kind: NetworkPathKind, mtu: u32) -> Result<NetworkPath, SideFailure> {
+        let unavailable = |why: &str| SideFailure::Unavailable(why.to_owned());
+        let vhost = matches!(kind, NetworkPathKind::TapVhost | NetworkPathKind::GuestsVhost);
+        let path = match kind {
+            NetworkPathKind::Native => PathKind::Pair,
+            NetworkPathKind::User => PathKind::User,
+            NetworkPathKind::Tap | NetworkPathKind::TapVhost => PathKind::Tap { vhost },
+            NetworkPathKind::Guests | NetworkPathKind::GuestsVhost => PathKind::Guests { vhost },
+        };
+        let guests = match &self.guests {
+            Some(guests) => Some(guests),
+            None if kind.has_guest() => return Err(unavailable("no guest was looked for: a defect")),
+            None => None,
+        };
+        let is_of_qemu = guests.is_some_and(ApplianceGuests::are_of_qemu);
+        if (vhost || kind == NetworkPathKind::User) && !is_of_qemu {
+            return Err(unavailable("guests of User Mode Linux have no such network; --accelerator tcg has"));
+        }
+        if let Some(why) = vhost.then(vhost_device).flatten() {
+            return Err(SideFailure::Unavailable(why));
+        }
+        let place = guests.map_or(virtbench_lab::Place::Native, |guests| guests.place(BOOT_LIMIT));
+        let guest = PathGuest { place, vcpus: self.plan.vcpus, memory_bytes: self.plan.memory_bytes };
+        let on = match self.plan.pinned {
+            true => EndProcessors::apart(self.plan.vcpus),
+            false => EndProcessors::default(),
+        };
+        NetworkPath::open(path, mtu, &guest, &on).map_err(failure)
+    }
+}
+
+/// Whether the host's kernel can carry frames of guests.
+#[must_use]
+pub fn has_vhost() -> bool {
+    vhost_device().is_none()
+}
+
+/// What a host does not allow is missing on every try.
+fn failure(error: ApplianceError) -> SideFailure {
+    match error {
+        error @ ApplianceError::Network { .. } => SideFailure::Unavailable(error.to_string()),
+        error => SideFailure::Measurement(error.to_string()),
+    }
+}
+
+impl SidesStudy for NetworkStudy {
+    fn plan(&self) -> Plan {
+        Plan::Network(self.plan.clone())
+    }
+
+    fn measure(&mut self, side: &str, progress: &mut Progress<'_>) -> Result<SamplesMeasured, SideFailure> {
+        let sides = self.plan.sides();
+        let found = sides.into_iter().find(|(name, ..)| name == side);
+        let (_, kind, mtu) =
+            found.ok_or_else(|| StudyError::input(format!("{side} is no side: a defect")))?;
+        let mut path = self.path(kind, mtu)?;
+        let time = Duration::from_nanos(self.plan.time_ns);
+        let ramp = Duration::from_nanos(self.plan.ramp_ns);
+        let mut measured = SamplesMeasured { notes: path.notes().to_vec(), ..SamplesMeasured::default() };
+        for (name, traffic) in self.traffic() {
+            progress.check().map_err(StudyError::from)?;
+            let found: TrafficMeasured = path
+                .measure(traffic, ramp, time)
+                .map_err(|error| SideFailure::Measurement(format!("{name}: {error}")))?;
+            of_traffic(&name, traffic, &found, &mut measured);
+        }
+        if kind.has_guest() && self.facts.is_none() {
+            let guests = self.guests.as_ref();
+            self.facts = guests
+                .map(|guests| guests.facts_of((self.plan.vcpus, self.plan.memory_bytes), path.crossing()));
+        }
+        path.close();
+        Ok(measured)
+    }
+
+    fn guest(&self) -> Option<GuestFacts> {
+        self.facts.clone()
+    }
+}

@@ -67,30 +67,9 @@
 )]
 
 #[cfg(feature = "full")]
-mod appliance_place;
-#[cfg(feature = "full")]
-mod appliance_processors;
-#[cfg(feature = "full")]
-mod application_study;
-#[cfg(feature = "full")]
-mod applications;
-mod apply;
-mod backing;
-mod backing_error;
-#[cfg(test)]
-mod begun_run;
-#[cfg(feature = "full")]
-mod built_appliance;
-#[cfg(feature = "full")]
-mod colocation;
-mod contents;
-mod course;
-#[cfg(feature = "full")]
-mod desktops;
-mod disk;
+mod appliances;
+mod disks;
 mod environments;
-mod estimate;
-mod event;
 #[cfg(test)]
 mod fake_machine;
 #[cfg(feature = "full")]
@@ -98,113 +77,84 @@ mod fence;
 #[cfg(not(feature = "full"))]
 #[path = "no_fence.rs"]
 mod fence;
-mod grid;
-mod grid_study;
 mod guests;
-mod host_name;
-mod images;
-#[cfg(feature = "full")]
-mod job_in_study;
-#[cfg(feature = "full")]
-mod joined;
 mod machines;
-mod named_folder;
-#[cfg(feature = "full")]
-mod oltp;
-#[cfg(feature = "full")]
-mod operations;
-mod points;
-#[cfg(feature = "full")]
-mod preparing;
-mod prerequisites;
-mod programs;
-mod run;
-#[cfg(feature = "full")]
 mod runner;
-mod saturate;
-mod schedule;
-#[cfg(feature = "full")]
-mod served;
+mod search;
 mod setup;
-#[cfg(feature = "full")]
-mod sides;
-#[cfg(feature = "full")]
 mod studies;
 mod study_error;
-mod study_folder;
-mod surface;
-#[cfg(feature = "full")]
-mod tiles;
-#[cfg(feature = "full")]
-mod tried_appliance;
-mod workload_file;
 
 #[cfg(feature = "full")]
-pub use appliance_place::check_native;
+pub use appliances::built::BuiltAppliance;
 #[cfg(feature = "full")]
-pub use application_study::{
-    ApplianceLoad, ApplicationFailure, ApplicationFile, ApplicationFileError, ApplicationSides,
-    ApplicationStudy, LoadedAppliances, SideKind, TierFile, run_application,
-};
+pub use appliances::place::check_native;
 #[cfg(feature = "full")]
-pub use applications::{
-    ApplicationsError, Cases, CasesError, CommandProfile, MAX_COSTS_BYTES, Metric, NativeSide, Predictions,
-    Progress, Verified, VerifyInputs, VmOptions, measure_costs, own_workload, parse_costs, predict_again,
-    profile_command, profiler_failure, run_model_load, verify,
-};
-pub use apply::{Load, SearchError};
-pub use backing::Backing;
-pub use backing_error::BackingError;
+pub use appliances::sides::{Sides, SidesError, SidesRequest, host_difference};
 #[cfg(feature = "full")]
-pub use built_appliance::BuiltAppliance;
-#[cfg(feature = "full")]
-pub use colocation::{
-    Colocation, ColocationOptions, ComparedSystems, JobsError, NamedJob, Saturating, ScheduledSet,
-    SimulationError, TriedSystem, compare_systems, estimate_systems, measure_sets, missing_sets,
-    schedule_sets, simulate, takes_a_rate,
-};
-pub use contents::Contents;
-pub use course::Course;
-#[cfg(feature = "full")]
-pub use desktops::{DesktopAppliance, DesktopSource, DesktopsStudy, ExistingDesktops};
-pub use disk::{DiskError, StudyDisk};
+pub use appliances::tried::{TriedAppliance, trial_folder};
+pub use disks::backing::Backing;
+pub use disks::backing_error::BackingError;
+pub use disks::contents::Contents;
+pub use disks::disk::{DiskError, StudyDisk};
+pub use disks::images::{Images, ImagesError};
 pub use environments::{
     EnvironmentNames, EnvironmentUri, FoundEnvironments, LibvirtUri, MadeEnvironments, NamedEnvironment,
     NamesError, QemuUri, UriError, split_machines,
 };
-pub use estimate::Estimate;
-pub use event::{Event, Observer};
 pub use fence::{FenceDisks, FenceError, FenceOptions, FenceRequest, HostDeviceError};
 #[cfg(feature = "full")]
 pub use fence::{Medium, System, Throttle, check_host_devices};
-pub use grid::{Grid, GridError, check_plan};
-pub use grid_study::{Adapters, Before, Compare, GridOptions, NativeVsVm};
 pub use guests::{ApplianceGuests, Extras, GuestOptions, Guests, GuestsError, WantedAccelerator};
-pub use images::{Images, ImagesError};
 pub use machines::make_target;
+pub use runner::course::Course;
+pub use runner::estimate::Estimate;
+pub use runner::event::{Event, Observer};
+pub use runner::programs::is_program;
 #[cfg(feature = "full")]
-pub use oltp::{
+pub use runner::progress::Progress;
+pub use runner::run::{Run, RunEnd, new_provenance};
+pub use runner::workload_file::read_workload;
+pub use search::apply::{Load, SearchError};
+pub use search::saturate::{SaturationRun, saturate};
+pub use search::surface::{Ended, MeasuredSurface, SurfacePlan, load_at, measure_surface};
+pub use setup::{Setup, SetupError, setups};
+#[cfg(feature = "full")]
+pub use studies::application::{
+    ApplianceLoad, ApplicationFailure, ApplicationFile, ApplicationFileError, ApplicationSides,
+    ApplicationStudy, LoadedAppliances, SideKind, TierFile, run_application,
+};
+#[cfg(feature = "full")]
+pub use studies::colocation::{
+    Colocation, ColocationOptions, ComparedSystems, JobsError, NamedJob, Saturating, ScheduledSet,
+    SimulationError, TriedSystem, compare_systems, estimate_systems, measure_sets, missing_sets,
+    schedule_sets, simulate, takes_a_rate,
+};
+#[cfg(feature = "full")]
+pub use studies::desktops::{DesktopAppliance, DesktopSource, DesktopsStudy, ExistingDesktops};
+pub use studies::grid::definition::{Grid, GridError, check_plan};
+pub use studies::grid::points::measure_points;
+pub use studies::grid::schedule::{ScheduledPoint, schedule};
+pub use studies::grid::{Adapters, Before, Compare, GridOptions, NativeVsVm};
+#[cfg(feature = "full")]
+pub use studies::network::{NetworkStudy, has_vhost};
+#[cfg(feature = "full")]
+pub use studies::oltp::{
     ApplianceSides, DatabaseAppliance, OltpBoot, OltpFailure, OltpLoad, OltpSides, OltpStudy, run_oltp,
 };
 #[cfg(feature = "full")]
-pub use operations::{OperationsStudy, Tenants, estimate_operations, mix_on, run_operations, tenant_job};
-pub use points::measure_points;
-pub use programs::is_program;
-pub use run::{Run, RunEnd, new_provenance};
-pub use saturate::{SaturationRun, saturate};
-pub use schedule::{ScheduledPoint, schedule};
-pub use setup::{Setup, SetupError, setups};
+pub use studies::operations::{
+    OperationsStudy, Tenants, estimate_operations, mix_on, run_operations, tenant_job,
+};
 #[cfg(feature = "full")]
-pub use sides::{Sides, SidesError, SidesRequest, host_difference};
+pub use studies::predictions::{
+    ApplicationsError, Cases, CasesError, CommandProfile, MAX_COSTS_BYTES, Metric, NativeSide, Predictions,
+    Verified, VerifyInputs, VmOptions, measure_costs, own_workload, parse_costs, predict_again,
+    profile_command, profiler_failure, run_model_load, verify,
+};
 #[cfg(feature = "full")]
-pub use studies::{NetworkStudy, has_vhost};
-pub use study_error::StudyError;
-pub use surface::{Ended, MeasuredSurface, SurfacePlan, load_at, measure_surface};
-#[cfg(feature = "full")]
-pub use tiles::{
+pub use studies::tiles::{
     HostAddress, SUPPLIED_TILES, SuppliedTile, TileFile, TileFileError, TileFileMember, TileMember,
     TilesHosting, TilesPlace, TilesStudy, generator_command,
 };
-#[cfg(feature = "full")]
-pub use tried_appliance::{TriedAppliance, trial_folder};
-pub use workload_file::read_workload;
+pub use study_error::StudyError;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::backing_error::BackingError;
+use crate::disks::backing_error::BackingError;
 
 /// Disks of the fence's daemon, which this build has not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,8 +8,8 @@ use virtbench_lab::{
 };
 use virtbench_record::{BackingFacts, SetupFacts};
 
-use crate::backing::Backing;
-use crate::backing_error::BackingError;
+use crate::disks::backing::Backing;
+use crate::disks::backing_error::BackingError;
 
 /// The most configurations of one study.
 const MAX_SETUPS: usize = 64;

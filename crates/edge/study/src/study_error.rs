@@ -3,13 +3,15 @@
 use thiserror::Error;
 use virtbench_lab::LabError;
 
-#[cfg(feature = "full")]
-use crate::applications::ApplicationsError;
-#[cfg(feature = "full")]
-use crate::colocation::JobsError;
-use crate::disk::DiskError;
+use crate::disks::disk::DiskError;
+use crate::disks::images::ImagesError;
 use crate::guests::GuestsError;
-use crate::images::ImagesError;
+#[cfg(feature = "full")]
+use crate::runner::progress::Stopped;
+#[cfg(feature = "full")]
+use crate::studies::colocation::JobsError;
+#[cfg(feature = "full")]
+use crate::studies::predictions::ApplicationsError;
 use virtbench_runs::FolderError;
 
 /// A cause that is told in words.
@@ -100,6 +102,13 @@ impl StudyError {
             Self::Images(error) => error.lacks_something(),
             _ => false,
         }
+    }
+}
+
+#[cfg(feature = "full")]
+impl From<Stopped> for StudyError {
+    fn from(_: Stopped) -> Self {
+        Self::Stopped
     }
 }
 

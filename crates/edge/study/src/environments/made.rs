@@ -11,13 +11,13 @@ use virtbench_lab::{
 };
 
 use super::uri::{EnvironmentUri, LibvirtUri, NamedEnvironment, QemuUri, UmlUri};
-use crate::contents::Contents;
+use crate::disks::contents::Contents;
+use crate::disks::images::Images;
+use crate::disks::study_folder::StudyFolder;
 use crate::guests::{Extras, GuestOptions, Guests};
-use crate::images::Images;
-use crate::prerequisites::check_tools;
+use crate::runner::prerequisites::check_tools;
 use crate::setup::Setup;
 use crate::study_error::StudyError;
-use crate::study_folder::StudyFolder;
 
 /// Environments whose programs, kernels and images were found, before anything is made.
 pub struct FoundEnvironments<'e> {

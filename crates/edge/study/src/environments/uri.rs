@@ -11,7 +11,7 @@ use virtbench_lab::{
 };
 use virtbench_units::{format_bytes, parse_bytes};
 
-use crate::backing::Backing;
+use crate::disks::backing::Backing;
 use crate::guests::{GuestOptions, WantedAccelerator};
 use crate::setup::{Setup, SetupError};
 

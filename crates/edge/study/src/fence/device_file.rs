@@ -11,7 +11,7 @@ use virtbench_fence_daemon::config::Config;
 use virtbench_lab::{Filesystem, make_filesystem};
 
 use super::{FenceError, Medium};
-use crate::disk::hold;
+use crate::disks::disk::hold;
 
 /// Bytes that are copied at once.
 const PIECE_BYTES: usize = 1 << 20;

@@ -9,7 +9,7 @@ use virtbench_fence_daemon::ServeError;
 use virtbench_lab::FilesystemError;
 
 use super::host_device::HostDeviceError;
-use crate::disk::DiskError;
+use crate::disks::disk::DiskError;
 
 /// Disks that cannot be had.
 #[derive(Debug, Error)]

@@ -10,7 +10,7 @@ use virtbench_lab::Filesystem;
 use virtbench_workload::{AccessLine, AccessSpec, LoadSpec};
 
 use super::*;
-use crate::disk::DiskError;
+use crate::disks::disk::DiskError;
 use crate::setup::Setup;
 
 const DISK_BYTES: u64 = 8 << 20;

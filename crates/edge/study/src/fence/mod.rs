@@ -28,7 +28,7 @@ use virtbench_fence_daemon::config::Config;
 use virtbench_lab::{GuestDisk, IoLimits, Transport};
 use virtbench_workload::{AccessLine, AccessSpec};
 
-use crate::contents::Contents;
+use crate::disks::contents::Contents;
 use configuration::{Places, capacity_iops, configuration, warming};
 use device_file::DeviceFile;
 use host_device::HostDevice;

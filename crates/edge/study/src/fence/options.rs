@@ -7,7 +7,7 @@ use virtbench_fence_daemon::config::served_variant;
 use virtbench_fence_sim::disk::SsdProfile;
 use virtbench_units::parse_duration_ns;
 
-use crate::backing_error::BackingError;
+use crate::disks::backing_error::BackingError;
 
 /// How much of each disk its cache holds where nothing is said, percent.
 const CACHE_PERCENT: u32 = 50;

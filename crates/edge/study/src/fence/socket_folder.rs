@@ -8,7 +8,7 @@ use std::path::Path;
 use tempfile::TempDir;
 
 use super::FenceError;
-use crate::disk::hold;
+use crate::disks::disk::hold;
 use virtbench_runs::Held;
 
 const PREFIX: &str = "virtbench-fence-";

@@ -1,5 +1,18 @@
 //! What runs a study: it owns the run folder, what is left to do, progress, failures and the end. A study says only what it measures.
 
-mod sides;
-
-pub(crate) use sides::{SideFailure, SidesStudy, estimate_sides, run_sides};
+#[cfg(test)]
+pub(crate) mod begun_run;
+pub(crate) mod course;
+pub(crate) mod estimate;
+pub(crate) mod event;
+pub(crate) mod host_name;
+#[cfg(feature = "full")]
+pub(crate) mod job_in_study;
+pub(crate) mod prerequisites;
+pub(crate) mod programs;
+#[cfg(feature = "full")]
+pub(crate) mod progress;
+pub(crate) mod run;
+#[cfg(feature = "full")]
+pub(crate) mod sides;
+pub(crate) mod workload_file;

@@ -5,11 +5,11 @@ use std::time::Instant;
 use virtbench_record::{FORMAT, GuestFacts, Plan, SamplesMeasured, SamplesRecord, SamplesStatus, SidesPlan};
 use virtbench_runs::RunFolder;
 
-use crate::applications::Progress;
-use crate::course::{nanoseconds, unix_ns};
-use crate::estimate::Estimate;
-use crate::event::Event;
-use crate::run::{Run, RunEnd};
+use crate::runner::course::{nanoseconds, unix_ns};
+use crate::runner::estimate::Estimate;
+use crate::runner::event::Event;
+use crate::runner::progress::Progress;
+use crate::runner::run::{Run, RunEnd};
 use crate::study_error::StudyError;
 
 /// Why nothing came of measuring a side.

@@ -1,5 +1,20 @@
-//! The studies, a folder each: its plan is in `virtbench-record`, what it concludes in `virtbench-model`.
+//! The studies, a folder each. A study's plan is in `virtbench-record`, what it concludes in `virtbench-model`, and its page in
+//! `virtbench-report`.
 
-mod network;
-
-pub use network::{NetworkStudy, has_vhost};
+#[cfg(feature = "full")]
+pub(crate) mod application;
+#[cfg(feature = "full")]
+pub(crate) mod colocation;
+#[cfg(feature = "full")]
+pub(crate) mod desktops;
+pub(crate) mod grid;
+#[cfg(feature = "full")]
+pub(crate) mod network;
+#[cfg(feature = "full")]
+pub(crate) mod oltp;
+#[cfg(feature = "full")]
+pub(crate) mod operations;
+#[cfg(feature = "full")]
+pub(crate) mod predictions;
+#[cfg(feature = "full")]
+pub(crate) mod tiles;

@@ -9,11 +9,11 @@ use virtbench_lab::{
 use virtbench_record::{GuestFacts, NetworkPathKind, NetworkPlan, Plan, SamplesMeasured};
 
 use super::samples::of_traffic;
-use crate::applications::Progress;
-use crate::estimate::Estimate;
 use crate::guests::ApplianceGuests;
-use crate::run::{Run, RunEnd};
-use crate::runner::{SideFailure, SidesStudy, estimate_sides, run_sides};
+use crate::runner::estimate::Estimate;
+use crate::runner::progress::Progress;
+use crate::runner::run::{Run, RunEnd};
+use crate::runner::sides::{SideFailure, SidesStudy, estimate_sides, run_sides};
 use crate::study_error::StudyError;
 
 /// A study of the network.

@@ -1,0 +1,111 @@
+//! An appliance's root and its prepared data, which every start begins with.
+
+use std::error::Error;
+use std::path::Path;
+use std::time::Duration;
+
+use virtbench_appliance::{Appliance, BuildOptions, DataSet, DataSets, Store, build};
+use virtbench_lab::{ApplianceSpec, Network, NetworkNamespace, Place, RunningAppliance, TierLinks};
+use virtbench_recipe::Recipe;
+use virtbench_record::ApplianceRoot;
+
+use crate::runner::progress::Progress;
+use crate::study_error::StudyError;
+
+/// How long a root may take to be built, and data to be prepared.
+const LIMIT: Duration = Duration::from_secs(3600);
+/// How long a command that prepares data may take.
+const COMMAND_LIMIT: Duration = Duration::from_secs(600);
+
+type Cause = Box<dyn Error + Send + Sync>;
+
+/// A root, and where data sets of it are kept.
+#[derive(Debug)]
+pub struct BuiltAppliance {
+    store: Store,
+    pub(crate) appliance: Appliance,
+}
+
+impl BuiltAppliance {
+    /// Finds the root of a recipe, or builds it.
+    ///
+    /// # Errors
+    /// It cannot be built here, or it was to stop.
+    pub fn find(recipe: &Recipe, progress: &mut Progress<'_>) -> Result<Self, StudyError> {
+        let store = Store::of_user();
+        let options = BuildOptions { update: false, limit: LIMIT, stop: progress.stop };
+        let mut phase = None;
+        let built = build(&store, recipe, options, &mut |now| {
+            if phase != Some(now.phase) {
+                phase = Some(now.phase);
+                progress.doing(&format!("building the appliance {}: {}", recipe.name, now.phase.name()));
+            }
+        })?;
+        Ok(Self { store, appliance: built.appliance })
+    }
+
+    /// Digest of the root, in hexadecimal digits.
+    #[must_use]
+    pub fn root_digest(&self) -> &str {
+        &self.appliance.manifest.digest
+    }
+
+    /// The least memory that it needs, in bytes.
+    #[must_use]
+    pub fn least_memory(&self) -> u64 {
+        self.appliance.recipe.memory
+    }
+
+    /// What it is made of.
+    #[must_use]
+    pub fn root(&self) -> ApplianceRoot {
+        let manifest = &self.appliance.manifest;
+        ApplianceRoot {
+            name: manifest.name.clone(),
+            digest: manifest.digest.clone(),
+            image_digest: manifest.image_digest.clone(),
+            suite: manifest.suite.clone(),
+            packages: manifest.packages.clone(),
+        }
+    }
+
+    /// The data set `key`, which is made natively, with so many processors, where there is none: the recipe's commands, then its
+    /// services, then `load`.
+    pub(crate) fn data(
+        &self,
+        key: &str,
+        processors: u32,
+        progress: &mut Progress<'_>,
+        load: impl FnOnce(&mut RunningAppliance) -> Result<(), Cause>,
+    ) -> Result<DataSet, StudyError> {
+        let sets = DataSets::new(&self.store, &self.appliance);
+        Ok(sets.get(key, LIMIT, progress.stop, |image| self.fill(image, processors, load))?)
+    }
+
+    fn fill(
+        &self,
+        image: &Path,
+        processors: u32,
+        load: impl FnOnce(&mut RunningAppliance) -> Result<(), Cause>,
+    ) -> Result<(), Cause> {
+        let recipe = &self.appliance.recipe;
+        let spec = ApplianceSpec {
+            name: format!("{} (preparing)", recipe.name),
+            recipe: recipe.clone(),
+            root: self.appliance.image(),
+            data: Some(image.to_owned()),
+            tiers: TierLinks::default(),
+            vcpus: processors,
+            memory_bytes: recipe.memory,
+            network: Network::Namespace(NetworkNamespace::new()?),
+            processors: Vec::new(),
+            place: Place::Native,
+        };
+        let mut appliance = RunningAppliance::open(&spec)?;
+        appliance.prepare_data(COMMAND_LIMIT)?;
+        appliance.start_services()?;
+        load(&mut appliance)?;
+        appliance.stop()?;
+        Ok(())
+    }
+}

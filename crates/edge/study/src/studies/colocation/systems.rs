@@ -1,0 +1,190 @@
+//! Ways of sharing one pair of emulated devices, measured one after the other with the same machines, and simulated beside.
+
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use virtbench_model::together::{compared_system, system_rows};
+use virtbench_record::{SetRecord, SystemFate, SystemNumbers, SystemRow};
+use virtbench_units::format_duration_ns;
+
+use super::simulation::simulate;
+use super::study::{Colocation, ColocationOptions};
+use crate::fence::System;
+use crate::runner::estimate::Estimate;
+use crate::runner::run::Run;
+use crate::study_error::StudyError;
+use virtbench_runs::{LoadedRun, load_run, read_provenance};
+
+/// What a system takes beside its sets, at first guess: its devices, its caches, its machines' boots.
+const BESIDE: Duration = Duration::from_secs(15);
+
+/// A system with what came of it.
+#[derive(Debug)]
+pub struct TriedSystem {
+    /// The way of sharing that was tried.
+    pub system: System,
+    /// What came of it.
+    pub fate: SystemFate,
+    /// Each machine in each repetition.
+    pub rows: Vec<SystemRow>,
+}
+
+impl TriedSystem {
+    /// Each machine over its repetitions.
+    #[must_use]
+    pub fn numbers(&self) -> SystemNumbers {
+        compared_system(
+            self.system.to_string(),
+            self.system.summary.to_owned(),
+            self.fate.clone(),
+            &self.rows,
+        )
+    }
+}
+
+/// Systems that were tried.
+#[derive(Debug)]
+pub struct ComparedSystems {
+    /// In the order asked for.
+    pub tried: Vec<TriedSystem>,
+    /// Why it is no success: the first failure, or that this host has none of the systems.
+    pub failure: Option<StudyError>,
+}
+
+/// What a study measures under so many systems, and about how long that takes.
+#[must_use]
+pub fn estimate_systems(study: &Colocation, systems: usize) -> Estimate {
+    let Estimate { measurements, machines, total_ns, .. } = study.estimate();
+    let beside_ns = u64::try_from(BESIDE.as_nanos()).unwrap_or(u64::MAX);
+    let all_ns = |one_ns: u64| one_ns.saturating_add(beside_ns).saturating_mul(systems as u64);
+    Estimate {
+        measurements: measurements.saturating_mul(systems),
+        machines,
+        total_ns: total_ns.map(all_ns),
+        moments_ns: None,
+        is_bound: false,
+        besides: None,
+    }
+}
+
+/// Measures a study under each system, in a run folder of its own in the one of `run`. A system that fails or cannot be had
+/// leaves the others be; with [`Run::resume`] one whose results are there is not measured again. `on_tried` is told, after
+/// each system, all that were tried.
+///
+/// # Errors
+/// It was to stop, or `on_tried` failed.
+pub fn compare_systems<E: From<StudyError>>(
+    study: &Colocation,
+    systems: &[System],
+    run: &mut Run<'_>,
+    on_tried: &mut dyn FnMut(&[TriedSystem]) -> Result<(), E>,
+) -> Result<ComparedSystems, E> {
+    let (mut failure, mut tried) = (None::<StudyError>, Vec::new());
+    let mut pace = Pace { first_guess: first_guess(study), taken: Vec::new() };
+    for (index, system) in systems.iter().enumerate() {
+        let left_ns = pace.left_s(systems.len() - index).saturating_mul(1_000_000_000);
+        let (number, left) = (format!("{}/{}", index + 1, systems.len()), format_duration_ns(left_ns));
+        run.remark(&format!("{number} {system}: {}; about {left} left", system.summary));
+        let folder = run.out.join(system.folder());
+        let begun = Instant::now();
+        let setup = system.setup().map_err(StudyError::input)?;
+        let study =
+            Colocation { options: ColocationOptions { setup, ..study.options.clone() }, ..study.clone() };
+        let measured = study.run(&mut Run {
+            out: &folder,
+            resume: run.resume && read_provenance(&folder).is_ok(),
+            command: run.command.clone(),
+            stop: run.stop,
+            observer: &mut *run.observer,
+        });
+        pace.add(begun.elapsed());
+        let fate = match measured.and_then(|ended| ended) {
+            Ok(()) => SystemFate::Measured,
+            // Whatever a stop broke first.
+            Err(_) if run.stop.load(Ordering::Relaxed) => return Err(StudyError::Stopped.into()),
+            Err(error) => {
+                let (words, is_lacking) = (error.to_string(), error.lacks_something());
+                run.remark(&format!("{system}: {}{words}", if is_lacking { "unavailable: " } else { "" }));
+                // What this host lacks is no failure, unless it lacks it for all.
+                if !is_lacking || failure.is_none() {
+                    failure = Some(error);
+                }
+                if is_lacking { SystemFate::Unavailable(words) } else { SystemFate::Failed(words) }
+            }
+        };
+        let rows = load_run(&folder)
+            .map_or_else(|_| Vec::new(), |loaded| rows(*system, &study, &folder, &loaded, run));
+        tried.push(TriedSystem { system: *system, fate, rows });
+        on_tried(&tried)?;
+    }
+    let only_lacking = tried.iter().all(|tried| !matches!(tried.fate, SystemFate::Failed(_)));
+    let some_measured = tried.iter().any(|tried| tried.fate == SystemFate::Measured);
+    Ok(ComparedSystems { failure: failure.filter(|_| !(only_lacking && some_measured)), tried })
+}
+
+/// What a system's machines did, and what the simulator says of them.
+fn rows(
+    system: System,
+    study: &Colocation,
+    folder: &Path,
+    loaded: &LoadedRun<Vec<SetRecord>>,
+    run: &mut Run<'_>,
+) -> Vec<SystemRow> {
+    let LoadedRun { provenance, records, .. } = loaded;
+    let simulated = simulate(folder, provenance, records, &study.specs()).unwrap_or_else(|error| {
+        run.remark(&format!("{system}: not simulated: {error}"));
+        Vec::new()
+    });
+    let plan = provenance.plan.colocation();
+    plan.map_or_else(Vec::new, |plan| system_rows(&system.to_string(), plan, records, &simulated))
+}
+
+/// How long a system takes, so far.
+#[derive(Debug)]
+struct Pace {
+    first_guess: Duration,
+    taken: Vec<Duration>,
+}
+
+impl Pace {
+    /// One that took no time was there already, or cannot be had.
+    fn add(&mut self, taken: Duration) {
+        if taken > self.first_guess / 4 {
+            self.taken.push(taken);
+        }
+    }
+
+    /// What so many systems will take, in seconds.
+    fn left_s(&self, systems: usize) -> u64 {
+        let mean_s = match self.taken.len() {
+            0 => self.first_guess.as_secs_f64(),
+            count => self.taken.iter().sum::<Duration>().as_secs_f64() / count as f64,
+        };
+        Duration::try_from_secs_f64((mean_s * systems as f64).round()).map_or(0, |left| left.as_secs())
+    }
+}
+
+/// What the sets of one system take by their times alone, and some more.
+fn first_guess(study: &Colocation) -> Duration {
+    let options = &study.options;
+    let times_ns = options.time_ns.unwrap_or(0).saturating_add(options.ramp_ns.unwrap_or(0));
+    let sets = study.sets.len() as u64 * u64::from(options.repetitions);
+    BESIDE + Duration::from_nanos(times_ns.saturating_mul(sets))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_is_guessed_by_the_plan_and_then_by_what_was() {
+        let mut pace = Pace { first_guess: Duration::from_secs(80), taken: Vec::new() };
+        assert_eq!(pace.left_s(3), 240);
+        pace.add(Duration::from_secs(1));
+        assert_eq!(pace.left_s(2), 160, "one that was there already says nothing");
+        pace.add(Duration::from_secs(100));
+        pace.add(Duration::from_secs(110));
+        assert_eq!(pace.left_s(2), 210);
+    }
+}

@@ -1,0 +1,284 @@
+//! All generators of all tiles at one time.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use virtbench_engine::monotonic_ns;
+use virtbench_record::{OperationsMeasured, TileDone, TileMemberMeasured, TilesMeasured, TilesPlan};
+
+use super::energy::{ask, read, source};
+use super::generator::{Generator, Moments, NoOutcome};
+use super::infrastructure::Infrastructure;
+use super::sides::TilesFailure;
+use super::standing::Standing;
+use super::tiles_place::TilesPlace;
+use super::watch::HostWatch;
+use crate::runner::course::unix_ns;
+use crate::runner::progress::Progress;
+use crate::study_error::StudyError;
+
+/// Between two looks at how everybody is.
+const PAUSE: Duration = Duration::from_millis(50);
+/// How long generators have to connect before all begin, and as much again for each of them, in nanoseconds.
+const LEAD_NS: u64 = 3_000_000_000;
+const LEAD_EACH_NS: u64 = 300_000_000;
+/// Who takes long to get ready takes long for the first page too: a part of that time more, up to so much, in nanoseconds.
+const LEAD_OF_READY: u64 = 4;
+const MOST_LEAD_OF_READY_NS: u64 = 60_000_000_000;
+/// A generator that ends so long before measuring does has failed, in nanoseconds.
+const EARLY_NS: u64 = 1_000_000_000;
+/// A generator whose busiest thread is busier than this is the limit by itself, in percent.
+const BUSY_PERCENT: f64 = 90.0;
+/// A generator that begins so much later than the others voids the run, in nanoseconds.
+const LATE_NS: u64 = 1_000_000_000;
+/// How long after a generator's failure the news may take that its member has ended.
+const NEWS: Duration = Duration::from_secs(2);
+/// The host's clock may be slewed by this share, and differ by so much more, in nanoseconds, before a run does not count.
+const SLEWED_SHARE: f64 = 0.001;
+const JUMP_NS: u64 = 100_000_000;
+
+/// What one generator did, or why it failed.
+type Ended = Option<Result<TileDone, NoOutcome>>;
+
+/// What came of everything that runs at one time.
+struct Outcomes {
+    members: Vec<Ended>,
+    infrastructure: Option<Result<OperationsMeasured, StudyError>>,
+}
+
+/// Lets all generators begin at one moment, and the infrastructure load if there is one; watches members and host until all have
+/// ended.
+///
+/// # Errors
+/// A member ended, a generator failed, the platform failed, or it was to stop.
+pub(super) fn run_together(
+    plan: &TilesPlan,
+    standing: &mut Standing,
+    place: &TilesPlace,
+    infrastructure: Option<&Infrastructure<'_>>,
+    repetition: u32,
+    progress: &mut Progress<'_>,
+) -> Result<TilesMeasured, TilesFailure> {
+    let loaded = standing.members.len() as u64;
+    let of_ready_ns = (standing.ready_ns / LEAD_OF_READY).min(MOST_LEAD_OF_READY_NS);
+    let begin_ns = monotonic_ns() + LEAD_NS + LEAD_EACH_NS * loaded + of_ready_ns;
+    let measure_ns = begin_ns + plan.ramp_up_ns;
+    let moments = Moments { begin_ns, measure_ns, end_ns: measure_ns + plan.time_ns };
+    let generators = generators(plan, standing, place, repetition, moments)?;
+    let mut energy = source(plan.energy.as_deref());
+    let mut watch = HostWatch::new(moments.measure_ns, moments.end_ns, standing.folder.path());
+    let quiet = AtomicBool::new(false);
+    let clock = Clock::now();
+    let outcomes = thread::scope(|scope| {
+        let asking = scope.spawn(|| ask(&mut energy, &quiet));
+        let run = |stop: &AtomicBool| {
+            infrastructure.map(|load| load.run(moments, plan.seed.wrapping_add(repetition.into()), stop))
+        };
+        let outcomes = all(plan, standing, &generators, &run, &mut watch, (moments, progress.stop));
+        quiet.store(true, Ordering::Relaxed);
+        let _ = asking.join();
+        outcomes
+    })?;
+    let void_clock = clock.jumped();
+    let begin_unix_ns = unix_ns().saturating_sub(monotonic_ns().saturating_sub(moments.measure_ns));
+    let infrastructure = match outcomes.infrastructure.transpose() {
+        // Ended because another one failed, who is named then.
+        Err(StudyError::Stopped) => Err(StudyError::Stopped),
+        failed_or_done => Ok(failed_or_done?),
+    };
+    let mut members = done(plan, standing, outcomes.members, progress.stop)?;
+    for (place, member) in members.iter_mut().enumerate() {
+        member.network_thread_percent = watch.network_thread_percent(place);
+    }
+    let void = void_clock.into_iter().chain(limited(&members)).collect();
+    let no_host = || StudyError::input("the accounts of the host's processors cannot be read");
+    Ok(TilesMeasured {
+        ready_ns: standing.ready_ns,
+        members,
+        host: watch.host().ok_or_else(no_host)?,
+        memory_bytes: Some(virtbench_lab::memory_bytes()),
+        seconds: watch.seconds(),
+        energy: read(energy, begin_unix_ns),
+        elapsed_ns: plan.time_ns,
+        infrastructure: infrastructure?,
+        void,
+    })
+}
+
+/// Runs all generators and the infrastructure load to their end. One that fails ends the others.
+fn all(
+    plan: &TilesPlan,
+    standing: &mut Standing,
+    generators: &[Option<Generator>],
+    infrastructure: &(dyn Fn(&AtomicBool) -> Option<Result<OperationsMeasured, StudyError>> + Sync),
+    watch: &mut HostWatch,
+    (moments, stop): (Moments, &AtomicBool),
+) -> Result<Outcomes, TilesFailure> {
+    let (over, halt) = (&AtomicBool::new(false), &AtomicBool::new(false));
+    thread::scope(|scope| {
+        let beside = scope.spawn(move || infrastructure(halt));
+        let run = |generator| scope.spawn(move || Generator::run(generator, over));
+        let threads: Vec<_> = generators.iter().map(|generator| generator.as_ref().map(run)).collect();
+        let is_done = || threads.iter().flatten().all(thread::ScopedJoinHandle::is_finished);
+        let until = || is_done() && monotonic_ns() >= moments.end_ns;
+        // One of ours that fails ends before measuring does.
+        let has_failed = || {
+            let ours = generators.iter().zip(&threads).filter(|(generator, _)| {
+                generator.as_ref().is_some_and(|generator| !generator.may_end_early())
+            });
+            monotonic_ns() + EARLY_NS < moments.end_ns
+                && (ours.filter_map(|(_, thread)| thread.as_ref()).any(thread::ScopedJoinHandle::is_finished)
+                    || plan.infrastructure.is_some() && beside.is_finished())
+        };
+        let failure = follow(plan, standing, watch, stop, &|| until() || has_failed());
+        // Operations that are in flight at the end are waited for.
+        halt.store(failure.is_some() || monotonic_ns() < moments.end_ns, Ordering::Relaxed);
+        over.store(true, Ordering::Relaxed);
+        let defect = || Err(NoOutcome::Failed("its generator's thread has failed: a defect".to_owned()));
+        let joined = threads.into_iter().map(|thread| Some(thread?.join().unwrap_or_else(|_| defect())));
+        let members: Vec<Ended> = joined.collect();
+        let infrastructure = beside.join().unwrap_or(Some(Err(StudyError::Stopped)));
+        failure.map_or(Ok(Outcomes { members, infrastructure }), Err)
+    })
+}
+
+/// A generator for each member that is not idle, with a seed of its own.
+fn generators(
+    plan: &TilesPlan,
+    standing: &Standing,
+    place: &TilesPlace,
+    repetition: u32,
+    moments: Moments,
+) -> Result<Vec<Option<Generator>>, TilesFailure> {
+    let folder = standing.folder.path();
+    let first = plan.seed.wrapping_add(u64::from(repetition) << 32);
+    let members = (first..).zip(&standing.members);
+    let generator = |(seed, one): (u64, &super::member_machine::StandingMember)| {
+        let member = &plan.members[one.place];
+        Generator::of(plan, member, one.machine.served(), &place.program, folder, moments, seed)
+            .map_err(|why| StudyError::input(format!("member {}: {why}", member.name)).into())
+    };
+    members.map(generator).collect()
+}
+
+/// Looks at everybody until something is so; returns what went wrong meanwhile.
+fn follow(
+    plan: &TilesPlan,
+    standing: &mut Standing,
+    watch: &mut HostWatch,
+    stop: &AtomicBool,
+    until: &dyn Fn() -> bool,
+) -> Option<TilesFailure> {
+    loop {
+        if stop.load(Ordering::Relaxed) {
+            return Some(StudyError::Stopped.into());
+        }
+        if let Some(failure) = standing.crashed(plan) {
+            return Some(failure);
+        }
+        watch.look(&standing.members);
+        if until() {
+            return None;
+        }
+        thread::sleep(PAUSE);
+    }
+}
+
+/// What each member did.
+fn done(
+    plan: &TilesPlan,
+    standing: &mut Standing,
+    ended: Vec<Ended>,
+    stop: &AtomicBool,
+) -> Result<Vec<TileMemberMeasured>, TilesFailure> {
+    let failed = standing.members.iter().zip(&ended).find_map(|(one, end)| match end {
+        // Generators that were ended because another one failed are not to blame.
+        Some(Err(NoOutcome::Failed(why))) => Some((one.tile, one.place, why.clone())),
+        _ => None,
+    });
+    if let Some((tile, place, why)) = failed {
+        let begun = Instant::now();
+        while begun.elapsed() < NEWS && !stop.load(Ordering::Relaxed) {
+            if let Some(failure) = standing.crashed(plan) {
+                return Err(failure);
+            }
+            thread::sleep(PAUSE);
+        }
+        return Err(TilesFailure::member(tile, &plan.members[place].name, why));
+    }
+    let measured = |(one, end): (&super::member_machine::StandingMember, Ended)| {
+        let member = plan.members[one.place].name.clone();
+        let done = end.transpose().map_err(|end| TilesFailure::member(one.tile, &member, end.words()))?;
+        let ready_ns = one.machine.facts().map_or(0, |facts| facts.ready_ns);
+        let tile = one.tile;
+        Ok(TileMemberMeasured { tile, member, ready_ns, network_thread_percent: None, done })
+    };
+    standing.members.iter().zip(ended).map(measured).collect()
+}
+
+/// Why generators void a run.
+fn limited(members: &[TileMemberMeasured]) -> Vec<String> {
+    let mut words = Vec::new();
+    for one in members {
+        let Some(done) = &one.done else { continue };
+        let who = format!("the generator of {} of tile {}", one.member, one.tile);
+        if done.driver_is_limit {
+            let busy = done.busiest_thread_percent.unwrap_or(100.0);
+            // One that is not busy was not let work in time: by its control group, or by others that run here.
+            let how = if busy > BUSY_PERCENT { "busy" } else { "busy, and had no processor when it was due" };
+            words.push(format!("{who} was the limit, {busy:.0} % {how}"));
+        }
+        if let Some(late_ns) = done.late_ns.filter(|late_ns| *late_ns > LATE_NS) {
+            words.push(format!("{who} began {:.1} s later than the others", late_ns as f64 / 1e9));
+        }
+    }
+    words
+}
+
+/// Both clocks of the host at one moment.
+struct Clock {
+    monotonic_ns: u64,
+    unix_ns: u64,
+}
+
+impl Clock {
+    fn now() -> Self {
+        Self { monotonic_ns: monotonic_ns(), unix_ns: unix_ns() }
+    }
+
+    /// Whether the host's clock was set since then, in words.
+    fn jumped(&self) -> Option<String> {
+        self.differs(&Self::now())
+    }
+
+    fn differs(&self, later: &Self) -> Option<String> {
+        let passed_ns = later.monotonic_ns.saturating_sub(self.monotonic_ns);
+        let by_ns = later.unix_ns.abs_diff(self.unix_ns.saturating_add(passed_ns));
+        let allowed_ns = JUMP_NS as f64 + SLEWED_SHARE * passed_ns as f64;
+        (by_ns as f64 > allowed_ns).then(|| {
+            let by_ms = by_ns / 1_000_000;
+            format!("the host's clock was set by {by_ms} ms meanwhile")
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_was_set_voids_and_one_that_is_slewed_does_not() {
+        let at = |monotonic_ms: u64, unix_ms: u64| {
+            let [monotonic_ns, unix_ns] = [monotonic_ms, unix_ms].map(|ms| ms * 1_000_000);
+            Clock { monotonic_ns, unix_ns }
+        };
+        let begun = at(10_000, 1_000_000);
+        assert_eq!(begun.differs(&at(70_000, 1_060_000)), None);
+        assert_eq!(begun.differs(&at(70_000, 1_060_120)), None);
+        for later in [1_061_000, 1_059_000, 900_000] {
+            let words = begun.differs(&at(70_000, later)).unwrap();
+            assert!(words.starts_with("the host's clock was set by "), "{words}");
+        }
+    }
+}

@@ -47,7 +47,14 @@ fn corpus() -> Vec<Vec<u8>> {
 
 #[test]
 fn every_importer_survives_the_corpus() {
-    let formats = [None, Some(Format::Icf), Some(Format::Fio), Some(Format::Diskspd), Some(Format::Json)];
+    let formats = [
+        None,
+        Some(Format::Icf),
+        Some(Format::Fio),
+        Some(Format::Diskspd),
+        Some(Format::Vdbench),
+        Some(Format::Json),
+    ];
     for (index, bytes) in corpus().iter().enumerate() {
         // A lenient import goes the farthest.
         for (format, lenient) in formats.into_iter().map(|format| (format, true)).chain([(None, false)]) {

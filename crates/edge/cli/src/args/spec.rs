@@ -50,8 +50,10 @@ pub enum FormatArg {
     Fio,
     /// fio command lines
     FioCommand,
-    /// diskspd command lines
+    /// diskspd command lines, or an XML profile
     Diskspd,
+    /// Vdbench parameter file
+    Vdbench,
     /// virtbench's own (docs/formats.md)
     Json,
 }
@@ -64,6 +66,7 @@ impl From<FormatArg> for Option<Format> {
             FormatArg::Fio => Some(Format::Fio),
             FormatArg::FioCommand => Some(Format::FioCommand),
             FormatArg::Diskspd => Some(Format::Diskspd),
+            FormatArg::Vdbench => Some(Format::Vdbench),
             FormatArg::Json => Some(Format::Json),
         }
     }

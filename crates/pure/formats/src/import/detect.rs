@@ -2,6 +2,10 @@
 
 use super::Format;
 
+/// What a parameter file of Vdbench begins with.
+const VDBENCH: [&str; 11] =
+    ["sd", "wd", "rd", "hd", "fsd", "fwd", "compratio", "data_errors", "debug", "dedupratio", "messagescan"];
+
 /// The format that a text's first telling line shows, if any does.
 #[must_use]
 pub fn detect(text: &str) -> Option<Format> {
@@ -13,8 +17,14 @@ pub fn detect(text: &str) -> Option<Format> {
         if lower.starts_with("version ") || lower.starts_with('\'') {
             return Some(Format::Icf);
         }
+        if lower.starts_with("<?xml") || lower.starts_with("<profile") || lower.starts_with("<results") {
+            return Some(Format::Diskspd);
+        }
         if lower.starts_with('[') {
             return Some(Format::Fio);
+        }
+        if VDBENCH.iter().any(|name| lower.strip_prefix(name).is_some_and(|rest| rest.starts_with('='))) {
+            return Some(Format::Vdbench);
         }
         let command = lower.trim_start_matches('"').split([' ', '"']).next().unwrap_or("");
         let program = command.rsplit(['/', '\\']).next().unwrap_or("");
@@ -41,6 +51,8 @@ mod tests {
             ("@echo off\r\n\"C:\\Tools\\diskspd.exe\" -b4K -d10 x.dat", Some(Format::Diskspd)),
             ("-b8K -d30 -o4 -t8 -h -r -w25 testfile.dat", Some(Format::Diskspd)),
             ("#!/bin/sh\nfio -name=a -rw=read\n", Some(Format::FioCommand)),
+            ("* made by a tool\ndebug=86\nsd=sd1,lun=/dev/sda\n", Some(Format::Vdbench)),
+            ("<Profile><TimeSpans/></Profile>", Some(Format::Diskspd)),
             ("\n  {\"format\": 1}", Some(Format::Json)),
             ("hello", None),
             ("", None),

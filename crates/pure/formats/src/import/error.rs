@@ -25,7 +25,9 @@ pub enum ImportError {
         line: usize,
     },
     /// No format fits.
-    #[error("this is no Iometer, fio, diskspd or JSON load that can be recognised: name its `format`")]
+    #[error(
+        "this is no Iometer, fio, diskspd, Vdbench or JSON load that can be recognised: name its `format`"
+    )]
     UnknownFormat,
     /// It is damaged.
     #[error("{at}: {why}")]

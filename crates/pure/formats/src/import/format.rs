@@ -11,8 +11,10 @@ pub enum Format {
     Fio,
     /// fio command lines, one a line.
     FioCommand,
-    /// diskspd command lines, one a line.
+    /// diskspd command lines, one a line, or an XML profile.
     Diskspd,
+    /// A Vdbench parameter file.
+    Vdbench,
     /// virtbench's own (docs/formats.md).
     Json,
 }
@@ -23,7 +25,8 @@ impl fmt::Display for Format {
             Self::Icf => "Iometer configuration",
             Self::Fio => "fio job file",
             Self::FioCommand => "fio command line",
-            Self::Diskspd => "diskspd command line",
+            Self::Diskspd => "diskspd load",
+            Self::Vdbench => "Vdbench parameter file",
             Self::Json => "JSON load",
         })
     }

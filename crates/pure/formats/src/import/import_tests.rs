@@ -1,5 +1,5 @@
 use proptest::prelude::*;
-use virtbench_workload::{AccessLine, AccessSpec, EngineKind, LoadSpec, Placement, WriteSync};
+use virtbench_workload::{AccessLine, AccessSpec, Arrivals, EngineKind, LoadSpec, Placement, WriteSync};
 
 use super::*;
 use crate::{write_fio, write_icf, write_json};
@@ -7,6 +7,7 @@ use crate::{write_fio, write_icf, write_json};
 const ICF: &str = include_str!("../../tests/examples/two-specs.icf");
 const FIO: &str = include_str!("../../tests/examples/mixed.fio");
 const DISKSPD: &str = include_str!("../../tests/examples/sql.cmd");
+const VDBENCH: &str = include_str!("../../tests/examples/disks.vdb");
 
 fn strict(text: &str) -> ImportedLoad {
     import(text.as_bytes(), None, false).unwrap_or_else(|error| panic!("{error}"))
@@ -220,7 +221,7 @@ fn diskspd_options_mean_what_they_say() {
 #[test]
 fn diskspd_options_without_a_meaning_are_refused_by_place() {
     for (options, word) in [
-        ("-d10 -Xp.xml x", "line 1, argument 2: -Xp.xml: XML profiles are not read"),
+        ("-d10 -Xp.xml x", "line 1, argument 2: -Xp.xml: name the profile's own file instead"),
         ("-si x", "sequential offset"),
         ("-Sm x", "only the flags"),
         ("-q x", "not known"),
@@ -281,6 +282,81 @@ fn job() -> impl Strategy<Value = ImportedJob> {
     })
 }
 
+#[test]
+fn a_vdbench_file_becomes_a_job_for_each_target_and_a_group_for_each_pass() {
+    let load = strict(VDBENCH);
+    let rows: Vec<(&str, &str, u32)> = load
+        .jobs
+        .iter()
+        .map(|job| (job.name.as_str(), job.target.as_deref().unwrap_or_default(), job.group))
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            ("run1, sd1", "/dev/sda", 0),
+            ("run1, sd2", "/dev/sdb", 0),
+            ("run2 1, sd1", "/dev/sda", 1),
+            ("run2 1, sd2", "/dev/sdb", 1),
+            ("run2 2, sd1", "/dev/sda", 2),
+            ("run2 2, sd2", "/dev/sdb", 2),
+        ]
+    );
+    let first = &load.jobs[0].load;
+    assert_eq!((first.ramp_ns, first.time_ns), (1_800_000_000_000, 3_600_000_000_000));
+    assert_eq!((first.outstanding, first.workers, first.direct, first.rate), (4, 1, true, None));
+    assert_eq!(first.access, AccessSpec::single(AccessLine::new(4096, 70.0, 100.0)));
+    assert_eq!((load.jobs[0].size_bytes, load.jobs[1].size_bytes), (None, Some(10 << 30)));
+    // The first interval is no part of Vdbench's totals, and two targets have half of a rate each.
+    let last = &load.jobs[5].load;
+    assert_eq!((last.ramp_ns, last.time_ns), (5_000_000_000, 55_000_000_000));
+    assert_eq!(last.rate.map(|rate| (rate.per_second, rate.arrivals)), Some((500.0, Arrivals::Constant)));
+    assert_eq!(last.access, AccessSpec::single(AccessLine::new(65536, 0.0, 0.0)));
+    let notes = load.notes.join("\n");
+    for part in ["outstanding I/Os of one worker", "first interval", "debug (line 2)", "hitarea (line 4)"] {
+        assert!(notes.contains(part), "{part}: {notes}");
+    }
+}
+
+#[test]
+fn what_vdbench_can_and_this_cannot_is_named_with_its_line() {
+    let sd = "sd=a,lun=/tmp/a,size=1g\n";
+    for (text, says) in [
+        ("fsd=f,anchor=/x\n", "line 2: fsd: file systems"),
+        ("hd=other,system=there\n", "line 2: system=there: run it there"),
+        ("wd=w,sd=b\nrd=r,wd=w\n", "line 2: sd=b: there is no such storage definition"),
+        ("wd=w,sd=a\nrd=r,wd=x\n", "line 3: wd=x: there is no such workload definition"),
+        ("wd=w,sd=a\nwd=v,sd=a\nrd=r,wd=(w,v)\n", "line 4: a is under v and another workload"),
+        ("wd=w,sd=a\nrd=r,wd=w,iorate=curve\n", "virtbench saturate"),
+        ("sd=c,lun=$lun\nwd=w,sd=c\nrd=r,wd=w\n", "write the target in the variable's place"),
+        ("wd=w,sd=a,rhpct=50\nrd=r,wd=w\n", "line 2: rhpct=50: nothing here does that"),
+        ("validate=yes\nwd=w,sd=a\nrd=r,wd=w\n", "line 2: validate=yes"),
+        ("wd=w,sd=a,xfersize=(4k,8k,4k)\nrd=r,wd=w\n", "write a size, or (size,percent,...)"),
+        ("wd=w,sd=a\nrd=r,wd=w,forthreads=(1-4096,1)\n", "write a number, or a list of them"),
+    ] {
+        let error = import(format!("{sd}{text}").as_bytes(), None, false).unwrap_err().to_string();
+        assert!(error.contains(says), "{text}: {error}");
+    }
+}
+
+#[test]
+fn parts_of_targets_and_loops_are_as_vdbench_has_them() {
+    let text = "sd=a,lun=/tmp/a,size=1g,range=(50,100),threads=1\nwd=w,sd=a,xfersize=(4k,75,8k,25)\n\
+        rd=r,wd=w,forthreads=(1-4,d),forrdpct=(0,100),elapsed=10\n";
+    let load = strict(text);
+    let rows: Vec<(u32, f64, u32)> = load
+        .jobs
+        .iter()
+        .map(|job| (job.load.outstanding, job.load.access.lines[0].read_percent, job.group))
+        .collect();
+    assert_eq!(rows, [(1, 0.0, 0), (2, 0.0, 1), (4, 0.0, 2), (1, 100.0, 3), (2, 100.0, 4), (4, 100.0, 5)]);
+    let first = &load.jobs[0];
+    assert_eq!((first.load.start_bytes, first.size_bytes), (1 << 29, Some(1 << 29)));
+    assert_eq!(first.load.engine, EngineKind::Psync);
+    let shares: Vec<(u64, f64)> =
+        first.load.access.lines.iter().map(|line| (line.size_bytes, line.share_percent)).collect();
+    assert_eq!(shares, [(4096, 75.0), (8192, 25.0)]);
+}
+
 proptest! {
     #[test]
     fn json_goes_round(job in job()) {
@@ -317,15 +393,15 @@ proptest! {
 
     #[test]
     fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..400), lenient: bool) {
-        for format in [None, Some(Format::Icf), Some(Format::Fio), Some(Format::Diskspd), Some(Format::Json)] {
+        for format in [None, Some(Format::Icf), Some(Format::Fio), Some(Format::Diskspd), Some(Format::Vdbench), Some(Format::Json)] {
             let _ = import(&bytes, format, lenient);
         }
     }
 
     /// Examples with a piece cut out and another put in reach deeper than random bytes.
     #[test]
-    fn no_damage_panics(which in 0usize..3, at in 0usize..2000, length in 0usize..40, patch in "[-0-9a-z,'=\\[\\]/:%\n é]{0,12}") {
-        let mut text = [ICF, FIO, DISKSPD][which].to_owned();
+    fn no_damage_panics(which in 0usize..4, at in 0usize..2000, length in 0usize..40, patch in "[-0-9a-z,'=\\[\\]/:%\n é]{0,12}") {
+        let mut text = [ICF, FIO, DISKSPD, VDBENCH][which].to_owned();
         let clamp = |text: &str, mut at: usize| { at = at.min(text.len()); while !text.is_char_boundary(at) { at -= 1 } at };
         let (from, to) = (clamp(&text, at), clamp(&text, at + length));
         text.replace_range(from..to, &patch);

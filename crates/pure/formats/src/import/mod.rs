@@ -13,6 +13,7 @@ mod json;
 mod limits;
 mod remark;
 mod schedule;
+mod vdbench;
 mod words;
 
 use alignment::common_alignment;
@@ -64,6 +65,7 @@ pub fn import_within(
         Format::Fio => fio::read(text, surroundings, &mut findings)?,
         Format::FioCommand => fio::read_commands(text, surroundings, &mut findings)?,
         Format::Diskspd => diskspd::read(text, &mut findings)?,
+        Format::Vdbench => vdbench::read(text, surroundings, &mut findings)?,
         Format::Json => json::read(text)?,
     };
     let (notes, ignored, hopeless) = findings.into_parts();

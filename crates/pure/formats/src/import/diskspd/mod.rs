@@ -1,14 +1,18 @@
 //! diskspd command lines (microsoft/diskspd, CmdLineParser.cpp): one a line, with or without the
-//! command's name in front.
+//! command's name in front; and its XML profiles.
 
 mod command;
 mod options;
+mod profile;
 
 use super::{Findings, ImportError, ImportedJob, Location, MAX_JOBS};
 use command::Command;
 
 /// Reads every command line of the text. Other lines of a script are named.
 pub fn read(text: &str, findings: &mut Findings) -> Result<Vec<ImportedJob>, ImportError> {
+    if text.trim_start().starts_with('<') {
+        return profile::read(text, findings);
+    }
     let mut jobs = Vec::new();
     let mut group = 0;
     for (line, words) in super::words::command_lines(text)? {

@@ -82,7 +82,7 @@ pub fn apply(
                 command.random_content = true;
             }
         },
-        'X' => refuse(findings, "XML profiles are not read"),
+        'X' => refuse(findings, "name the profile's own file instead"),
         'T' => refuse(findings, "threads begin evenly spread over the target"),
         'p' => refuse(findings, "operations of one thread never share an offset"),
         'x' => findings.leave_out("-x", at.line),

@@ -31,6 +31,7 @@ mod recorder;
 mod replay;
 mod run;
 mod slots;
+mod stillness;
 mod target;
 mod unfinished;
 mod verify;

@@ -13,6 +13,7 @@ use crate::job::WorkerJob;
 use crate::moments::Moments;
 use crate::parking::{Belongings, Parking};
 use crate::slots::InFlight;
+use crate::stillness::Stillness;
 use crate::worker::WorkerReport;
 
 /// How often the workers are looked after.
@@ -89,12 +90,14 @@ fn left_behind_report(belongings: Belongings, now_ns: u64, timeout_ns: u64) -> W
     }
 }
 
-/// Waits for all workers; one that is blocked for too long stops the others.
+/// Waits for all workers; one that is blocked for too long stops the others. Returns what they bring, and what is to be noted of the
+/// meantime.
 pub(crate) fn gather(
     members: &mut [Member],
     timeout_ns: u64,
     stop: &AtomicBool,
-) -> Result<Vec<WorkerReport>, EngineError> {
+) -> Result<(Vec<WorkerReport>, Option<String>), EngineError> {
+    let mut stillness = Stillness::since(monotonic_ns());
     let mut reports: Vec<Option<WorkerReport>> = members.iter().map(|_| None).collect();
     while let Some(first) = reports.iter().position(Option::is_none) {
         for (index, member) in members.iter_mut().enumerate().filter(|(index, _)| *index >= first) {
@@ -103,11 +106,12 @@ pub(crate) fn gather(
             }
             let wait = if index == first { LOOK } else { Duration::ZERO };
             reports[index] = member.look(wait, timeout_ns, stop)?;
+            stillness.look(monotonic_ns());
             // It has nothing left to do but to end.
             if let Some(thread) = member.thread.take_if(|_| reports[index].is_some()) {
                 let _ = thread.join();
             }
         }
     }
-    Ok(reports.into_iter().flatten().collect())
+    Ok((reports.into_iter().flatten().collect(), stillness.note()))
 }

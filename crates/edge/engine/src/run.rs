@@ -151,7 +151,8 @@ pub fn run(
         sleep_until(begin_ns.min(monotonic_ns() + 50_000_000));
     }
     on_measuring(begin_ns.min(monotonic_ns()));
-    let reports = gather(&mut members, spec.timeout_ns, &control.stop)?;
+    let (reports, stood_still) = gather(&mut members, spec.timeout_ns, &control.stop)?;
+    let notes = notes.into_iter().chain(stood_still).collect();
     let gave_up = reports.iter().any(|report| report.gave_up.is_some());
     let mut outcome = merge(spec, target, moments, interval_ns, &reports, notes);
     if spec.flush_at_end && !gave_up {

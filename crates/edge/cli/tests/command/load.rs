@@ -349,6 +349,21 @@ fn a_vhost_user_server_that_completes_nothing_ends_the_load_at_its_timeout() {
 }
 
 #[test]
+fn a_generator_that_stood_still_says_so() {
+    let words = ["load", "--target", "null", "--ramp", "0s", "--time", "3s", "--json"];
+    let child = virtbench().args(words).spawn().unwrap();
+    // It runs by now, or stands still before it does, which is no part of the figures.
+    std::thread::sleep(Duration::from_millis(800));
+    signal(&child, "STOP");
+    std::thread::sleep(Duration::from_millis(1500));
+    signal(&child, "CONT");
+    let done = finish(child);
+    assert_eq!(done.code(), 0, "{done:?}");
+    let notes = done.json()["notes"].to_string();
+    assert!(notes.contains("stood still for 1s") && notes.contains("(once)"), "{notes}");
+}
+
+#[test]
 fn output_into_a_closed_pipe_is_no_error() {
     let mut child =
         virtbench().args(["load", "--target", "null", "--ramp", "0s", "--time", "50ms"]).spawn().unwrap();

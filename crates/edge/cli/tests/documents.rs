@@ -53,6 +53,25 @@ fn the_documents_count_what_the_evaluation_counts() {
     }
 }
 
+/// What is installed as root is named.
+#[test]
+fn the_document_of_set_up_names_every_package() {
+    let script = std::fs::read_to_string(root().join("scripts/setup.sh")).unwrap();
+    let named = std::fs::read_to_string(root().join("docs/set-up.md")).unwrap();
+    let lists = script.lines().filter_map(|line| {
+        let (before, list) = line.split_once("=(")?;
+        let before = before.trim_end_matches('+');
+        let is_list = before.ends_with("packages") || before.ends_with("appliances");
+        is_list.then(|| list.split(')').next().unwrap_or_default())
+    });
+    let packages: Vec<&str> =
+        lists.flat_map(str::split_whitespace).filter(|word| !word.starts_with('"')).collect();
+    assert!(packages.len() > 50, "{packages:?}");
+    for package in packages {
+        assert!(named.contains(&format!("`{package}`")), "docs/set-up.md does not name {package}");
+    }
+}
+
 /// The data are what the program gives today: one figure of one workload again.
 #[test]
 fn the_evaluation_is_that_of_this_program() {

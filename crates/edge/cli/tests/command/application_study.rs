@@ -37,7 +37,7 @@ fn study(folder: &Path, name: &str, text: &str, more: &[&str]) -> (PathBuf, Fini
 fn redis_is_measured_natively_and_in_a_guest_alone_and_beside_a_neighbour() {
     let temp = folder();
     let text = SAMPLE.replace("\"20000\"", "\"2000\"");
-    let options = ["--repetitions", "1", "--accelerator", "tcg", "--json"];
+    let options = ["--repetitions", "1", "--accelerator", "uml", "--json"];
     let (out, finished) = study(temp.path(), "run", &text, &options);
     assert_eq!(finished.code(), 0, "{finished:?}");
     let summary = finished.json();
@@ -46,9 +46,9 @@ fn redis_is_measured_natively_and_in_a_guest_alone_and_beside_a_neighbour() {
     };
     let alone = |side: u32| number(&format!("/sides/{side}/metrics/SET/alone/value"));
     let ratio = number("/sides/1/metrics/SET/ratio/value");
-    // Which side's requests a busy host favours is chance; the median way to an emulated guest is longer on any.
+    // Which side's requests a busy host favours is chance; the median way to a guest is longer on any.
     let trip = |side: u32| number(&format!("/sides/{side}/path/round_trip_median_ns"));
-    assert!(ratio > 0.0 && trip(1) > trip(0), "emulated: {summary}");
+    assert!(ratio > 0.0 && trip(1) > trip(0), "{summary}");
     assert!((ratio - alone(1) / alone(0)).abs() < 1e-3 * ratio, "{summary}");
     for side in [0, 1] {
         assert!(number(&format!("/sides/{side}/metrics/GET/beside/value")) > 0.0);

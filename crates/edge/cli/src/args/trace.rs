@@ -8,7 +8,8 @@ use virtbench_workload::Pace;
 /// Replaying a trace.
 #[derive(Debug, Args)]
 pub struct TraceArgs {
-    /// Replay a trace: a CSV of time, offset, size and operation, or fio's iolog (see docs/formats.md).
+    /// Replay a trace: a CSV of time, offset, size and operation, fio's iolog, what blkparse prints, or a trace of MSR Cambridge (see
+    /// docs/formats.md).
     /// Without --time it is replayed to its end, without --ramp all of it is measured; of several workers
     /// each replays every n-th operation
     #[arg(long, value_name = "FILE", help_heading = "Trace", conflicts_with_all = [

@@ -28,8 +28,8 @@ pub enum TraceError {
     },
     /// Its first line is of no known format.
     #[error(
-        "the first line is neither \"fio version 2 iolog\", \"fio version 3 iolog\" nor a CSV head \
-             such as time_us,offset,size,operation (see docs/formats.md)"
+        "the first line is neither \"fio version 2 iolog\", \"fio version 3 iolog\", an event of blkparse, a line as MSR Cambridge's \
+             traces have them nor a CSV head such as time_us,offset,size,operation (see docs/formats.md)"
     )]
     UnknownFormat,
     /// Nothing is in it.

@@ -1,10 +1,12 @@
-//! Block traces: virtbench's CSV and fio's iolog, read line by line.
+//! Block traces: virtbench's CSV, fio's iolog, what blkparse prints, and those of MSR Cambridge, read line by line.
 
+mod blkparse;
 mod csv;
 mod error;
 mod iolog;
 mod limits;
 mod lines;
+mod msr;
 mod ops;
 
 use std::io::BufRead;
@@ -23,11 +25,13 @@ pub use ops::Trace;
 pub fn read_trace(reader: impl BufRead) -> Result<Trace, TraceError> {
     let mut lines = Lines::new(reader);
     let mut trace = Trace::default();
-    let Some((_, first)) = lines.next()? else { return Err(TraceError::Empty) };
+    let Some((line, first)) = lines.next()? else { return Err(TraceError::Empty) };
     let first = first.to_owned();
     match first.as_str() {
         "fio version 2 iolog" => iolog::read(&mut lines, &mut trace, iolog::Version::Two)?,
         "fio version 3 iolog" => iolog::read(&mut lines, &mut trace, iolog::Version::Three)?,
+        row if msr::begins(row) => msr::read((line, row), &mut lines, &mut trace)?,
+        event if blkparse::begins(event) => blkparse::read((line, event), &mut lines, &mut trace)?,
         head => {
             let head = csv::Head::read(head).ok_or(TraceError::UnknownFormat)?;
             csv::read(&mut lines, &mut trace, &head)?;

@@ -37,6 +37,46 @@ fn both_versions_of_the_iolog_are_read() {
 }
 
 #[test]
+fn traces_of_msr_cambridge_begin_with_their_first_operation() {
+    let text =
+        "128166372003061629,hm,0,Read,383496192,32768,413\n128166372016382155,hm,1,Write,2822144,4096,1001\n";
+    let trace = read(text).unwrap();
+    let op = |time_ns, offset, len, action, line| TraceOp { time_ns, offset, len, action, line };
+    assert_eq!(
+        trace.ops,
+        [
+            op(0, 383_496_192, 32768, TraceAction::Read, 1),
+            op(1_332_052_600, 2_822_144, 4096, TraceAction::Write, 2),
+        ]
+    );
+    assert!(trace.notes[0].contains("several disks"), "{:?}", trace.notes);
+}
+
+#[test]
+fn what_blkparse_prints_is_replayed_as_it_was_queued() {
+    let text = "  8,0    3        1     0.000000000   697  Q  WS 223490 + 8 [kjournald]\n\
+         \u{20} 8,0    3        2     0.000001829   697  G  WS 223490 + 8 [kjournald]\n\
+         \u{20} 8,0    1        1     0.500000000    12  Q   R 64 + 16 [cat]\n\
+         \u{20} 8,0    1        2     0.600000000    12  D   R 64 + 16 [cat]\n\
+         \u{20} 8,0    1        3     1.000000000    12  Q  FN [cat]\n\
+         \u{20} 8,0    1        4     2.000000000    12  Q   D 0 + 2048 [fstrim]\n\
+         CPU0 (8,0):\n Reads Queued:           1,        8KiB\t Writes Queued:           1,        4KiB\n";
+    let trace = read(text).unwrap();
+    let op = |time_ns, offset, len, action, line| TraceOp { time_ns, offset, len, action, line };
+    assert_eq!(
+        trace.ops,
+        [
+            op(0, 223_490 * 512, 4096, TraceAction::Write, 1),
+            op(500_000_000, 64 * 512, 8192, TraceAction::Read, 3),
+            op(1_000_000_000, 0, 0, TraceAction::Flush, 5),
+            op(2_000_000_000, 0, 1 << 20, TraceAction::Trim, 6),
+        ]
+    );
+    let issued = read("8,0 1 2 0.600000000 12 D R 64 + 16 [cat]\n").unwrap_err().to_string();
+    assert!(issued.contains("no event of kind Q"), "{issued}");
+}
+
+#[test]
 fn several_files_are_noted() {
     let trace = read("fio version 3 iolog\n0 a add\n0 b add\n0 a read 0 512\n").unwrap();
     assert!(trace.notes[0].contains("several files"));
@@ -54,6 +94,8 @@ fn damage_names_its_line() {
         ("fio version 2 iolog\na wait\n", 2),
         ("fio version 3 iolog\n1 a wait 1 1\n", 2),
         ("fio version 3 iolog\na read 0 512\n", 2),
+        ("1,a,0,Read,0,512,1\n2,a,0,Erase,0,512,1\n", 2),
+        ("8,0 1 1 0.000000000 1 Q R 36028797018963968 + 8 [x]\n", 1),
     ] {
         match read(text) {
             Err(TraceError::Syntax { line: found, .. }) => assert_eq!(found, line, "{text}"),
@@ -97,7 +139,7 @@ proptest! {
 
     #[test]
     fn no_bytes_panic(
-        head in prop_oneof![Just("time_us,offset,size,operation\n"), Just("fio version 2 iolog\n"), Just("fio version 3 iolog\n"), Just("")],
+        head in prop_oneof![Just("time_us,offset,size,operation\n"), Just("fio version 2 iolog\n"), Just("fio version 3 iolog\n"), Just("1,a,0,Read,0,512,1\n"), Just("8,0 1 1 0.000000000 1 Q R 0 + 8 [x]\n"), Just("")],
         bytes in prop::collection::vec(any::<u8>(), 0..300),
         lines in prop::collection::vec("[0-9a-z.,/ -]{0,30}", 0..10),
     ) {

@@ -11,6 +11,7 @@ use crate::host::host_use;
 pub fn plan() -> NetworkPlan {
     NetworkPlan {
         paths: vec![NetworkPathKind::Native, NetworkPathKind::Tap, NetworkPathKind::TapVhost],
+        between: None,
         mtus: vec![1500],
         streams: 4,
         datagram_bytes: 64,

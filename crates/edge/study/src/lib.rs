@@ -137,7 +137,7 @@ pub use studies::grid::points::measure_points;
 pub use studies::grid::schedule::{ScheduledPoint, schedule};
 pub use studies::grid::{Adapters, Before, Compare, GridOptions, NativeVsVm};
 #[cfg(feature = "full")]
-pub use studies::network::{NetworkStudy, has_vhost};
+pub use studies::network::{NetworkStudy, has_vhost, network_machine};
 #[cfg(feature = "full")]
 pub use studies::oltp::{
     ApplianceSides, DatabaseAppliance, OltpBoot, OltpFailure, OltpLoad, OltpSides, OltpStudy, run_oltp,

@@ -24,10 +24,12 @@ pub enum NetworkPathKind {
     Guests,
     /// The same, with frames carried by the host's kernel.
     GuestsVhost,
+    /// Between two machines that are there.
+    Machines,
 }
 
 impl NetworkPathKind {
-    /// Every kind, in the order in which they are measured.
+    /// Every kind on one host, in the order in which they are measured.
     pub const ALL: [Self; 6] =
         [Self::Native, Self::User, Self::Tap, Self::TapVhost, Self::Guests, Self::GuestsVhost];
 
@@ -41,13 +43,14 @@ impl NetworkPathKind {
             Self::TapVhost => "tap-vhost",
             Self::Guests => "guests",
             Self::GuestsVhost => "guests-vhost",
+            Self::Machines => "machines",
         }
     }
 
     /// Whether a guest is at one of its ends.
     #[must_use]
     pub fn has_guest(self) -> bool {
-        self != Self::Native
+        !matches!(self, Self::Native | Self::Machines)
     }
 }
 
@@ -57,6 +60,9 @@ impl NetworkPathKind {
 pub struct NetworkPlan {
     /// The paths, that one first which others are compared with.
     pub paths: Vec<NetworkPathKind>,
+    /// The machines of the path between machines that are there: the one that sends requests, and the one that answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub between: Option<[String; 2]>,
     /// The largest packets, in bytes: each path is measured with each.
     pub mtus: Vec<u32>,
     /// Connections at once where there are several.
@@ -85,12 +91,15 @@ impl NetworkPlan {
     /// Kinds of traffic that are measured on each side.
     const KINDS: u64 = 7;
 
-    /// Each side: its name, its path and the size of its packets in bytes. QEMU's user-mode network has one size.
+    /// Each side: its name, its path and the size of its packets in bytes. QEMU's user-mode network has one size, and so have
+    /// networks that are there.
     #[must_use]
     pub fn sides(&self) -> Vec<(String, NetworkPathKind, u32)> {
         let of_mtu = |(index, mtu): (usize, &u32)| {
             let mtu = *mtu;
-            let paths = self.paths.iter().filter(move |path| index == 0 || **path != NetworkPathKind::User);
+            let has_own =
+                |path: &NetworkPathKind| matches!(path, NetworkPathKind::User | NetworkPathKind::Machines);
+            let paths = self.paths.iter().filter(move |path| index == 0 || !has_own(path));
             let name = move |path: &NetworkPathKind| match self.mtus.len() {
                 1 => path.name().to_owned(),
                 _ => format!("{}-{mtu}", path.name()),

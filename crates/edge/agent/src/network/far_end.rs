@@ -20,23 +20,38 @@ const MOST_SERIES: usize = 64;
 /// What of the datagrams may wait to be counted, in bytes: a burst while the processor does something else.
 const WAITING_BYTES: usize = 4 << 20;
 
+/// Ports that are tried where one is taken.
+const TRIES: usize = 20;
+
 /// How many datagrams of each series have arrived.
 type Arrived = Arc<Mutex<BTreeMap<u64, u64>>>;
 
-/// Answers on a TCP and a UDP port of this number from now on, until the agent ends.
+/// Answers on a TCP and a UDP port of one number from now on, until the agent ends: this one, or where it is taken another, which is
+/// returned.
 ///
 /// # Errors
-/// One of them is taken.
-pub(super) fn serve(port: u16) -> io::Result<()> {
-    let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, port))?;
-    let datagrams = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, port))?;
+/// None is left.
+pub(super) fn serve(port: u16) -> io::Result<u16> {
+    let (listener, datagrams) = both(port).or_else(|error| match error.kind() {
+        // A free TCP port may be taken for UDP.
+        io::ErrorKind::AddrInUse => (0..TRIES).map(|_| both(0)).find(Result::is_ok).unwrap_or(Err(error)),
+        _ => Err(error),
+    })?;
+    let port = listener.local_addr()?.port();
     // What the host allows is enough where it allows less.
     let _ = socket2::SockRef::from(&datagrams).set_recv_buffer_size(WAITING_BYTES);
     let arrived = Arrived::default();
     let counted = Arc::clone(&arrived);
     thread::Builder::new().name("datagrams".into()).spawn(move || count(&datagrams, &counted))?;
     thread::Builder::new().name("far end".into()).spawn(move || accept(&listener, &arrived))?;
-    Ok(())
+    Ok(port)
+}
+
+/// Both ports of a number; of any that is free where it is zero.
+fn both(port: u16) -> io::Result<(TcpListener, UdpSocket)> {
+    let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, port))?;
+    let datagrams = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, listener.local_addr()?.port()))?;
+    Ok((listener, datagrams))
 }
 
 fn accept(listener: &TcpListener, arrived: &Arrived) {

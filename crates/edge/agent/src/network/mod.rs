@@ -15,7 +15,7 @@ pub(crate) fn answer_at_once(request: &NetworkRequest) -> Option<Reply> {
     let done = match request {
         NetworkRequest::Join(order) => join(order).map(|()| NetworkReply::Joined),
         NetworkRequest::Serve { port } => far_end::serve(*port)
-            .map(|()| NetworkReply::Served)
+            .map(|port| NetworkReply::Served { port })
             .map_err(|error| format!("port {port} cannot be served: {error}")),
         NetworkRequest::Measure(_) => return None,
     };

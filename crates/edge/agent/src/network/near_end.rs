@@ -271,12 +271,7 @@ mod tests {
 
     /// A far end in this process, on a port that nobody has.
     fn far_end() -> u16 {
-        loop {
-            let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-            if serve(port).is_ok() {
-                return port;
-            }
-        }
+        serve(0).unwrap()
     }
 
     #[test]
@@ -314,6 +309,14 @@ mod tests {
             let error = measure(&order(port, traffic), &never, || ()).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidInput, "{traffic:?}");
         }
+    }
+
+    #[test]
+    fn a_port_that_is_taken_gives_way_to_another() {
+        let port = far_end();
+        let other = serve(port).unwrap();
+        assert_ne!(port, other);
+        assert!(measure(&order(other, Traffic::Requests), &never, || ()).unwrap().completed > 0);
     }
 
     #[test]

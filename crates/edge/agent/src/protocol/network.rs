@@ -94,7 +94,7 @@ pub struct NetworkOutcome {
 pub enum NetworkRequest {
     /// Gives an interface its address, and switches it on.
     Join(JoinOrder),
-    /// Answers the other end on a TCP and a UDP port of this number from now on.
+    /// Answers the other end on a TCP and a UDP port of this number from now on, or of another one where it is taken.
     Serve {
         /// The number.
         port: u16,
@@ -110,7 +110,10 @@ pub enum NetworkReply {
     /// The interface is up.
     Joined,
     /// The other end is answered.
-    Served,
+    Served {
+        /// The number of both ports.
+        port: u16,
+    },
     /// It was measured.
     Measured(NetworkOutcome),
 }

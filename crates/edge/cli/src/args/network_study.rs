@@ -2,11 +2,13 @@
 
 use clap::{Args, ValueEnum};
 use virtbench_record::{NetworkPathKind, NetworkPlan};
+use virtbench_study::network_machine;
 use virtbench_units::{parse_bytes, parse_duration_ns, parse_positive_duration_ns};
 
 use super::folder::FolderArgs;
 use super::qemu::QemuArgs;
 use super::sets::PinArg;
+use crate::exit::{Failure, Kind};
 
 /// `virtbench study network`
 #[derive(Debug, Args)]
@@ -22,12 +24,17 @@ Examples:
   virtbench study network
   virtbench study network --accelerator uml --paths native,tap,guests
   virtbench study network --paths native,tap --mtu 1500,9000 --streams 8 --repetitions 5
+  virtbench study network --between native:,ssh://root@metal/srv
   virtbench study network --resume --out network")]
 pub struct NetworkStudyArgs {
     /// What lies between the two ends; the others are compared with the first [default: native, user, tap and guests; with vhost
     /// where this host has it]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_enum)]
     pub paths: Vec<PathArg>,
+    /// Between two machines that are there too: native: for this host or ssh://HOST/FOLDER, the one that answers second, which does
+    /// so on port 47500, or one that is free, of its own network meanwhile. What its processors do is not seen
+    #[arg(long, value_name = "NEAR,FAR", value_delimiter = ',', value_parser = machine)]
+    pub between: Vec<String>,
     /// The largest packets, in bytes; each path is measured with each
     #[arg(long, value_name = "LIST", default_value = "1500", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(576..=65_535))]
     pub mtu: Vec<u32>,
@@ -68,18 +75,35 @@ pub struct NetworkStudyArgs {
 
 impl NetworkStudyArgs {
     /// What is measured. `has_vhost` says whether this host's kernel can carry frames of guests.
-    pub fn plan(&self, has_vhost: bool) -> NetworkPlan {
+    ///
+    /// # Errors
+    /// Machines are named that are not two, or of which this host is to answer.
+    pub fn plan(&self, has_vhost: bool) -> Result<NetworkPlan, Failure> {
+        let between = match self.between.as_slice() {
+            [] => None,
+            [near, far] if far.starts_with("ssh:") => Some([near.clone(), far.clone()]),
+            _ => {
+                let why =
+                    "--between takes two machines, such as native:,ssh://root@metal/srv: the second answers";
+                return Err(Failure::message(Kind::Usage, why));
+            }
+        };
         let is_vhost = |kind: NetworkPathKind| kind.name().ends_with("-vhost");
         let usual = NetworkPathKind::ALL.into_iter().filter(|kind| has_vhost || !is_vhost(*kind));
         let usual = usual.filter(|kind| !self.qemu.is_uml() || *kind != NetworkPathKind::User);
         let named = self.paths.iter().map(|path| path.kind());
-        let mut paths: Vec<NetworkPathKind> =
-            if self.paths.is_empty() { usual.collect() } else { named.collect() };
+        let mut paths: Vec<NetworkPathKind> = match (self.paths.is_empty(), &between) {
+            (false, _) => named.collect(),
+            (true, None) => usual.collect(),
+            (true, Some(_)) => vec![NetworkPathKind::Native],
+        };
+        paths.extend(between.iter().map(|_| NetworkPathKind::Machines));
         let mut mtus = self.mtu.clone();
         dedup(&mut paths);
         dedup(&mut mtus);
-        NetworkPlan {
+        Ok(NetworkPlan {
             paths,
+            between,
             mtus,
             streams: self.streams,
             datagram_bytes: self.datagram,
@@ -91,8 +115,12 @@ impl NetworkStudyArgs {
             pinned: self.pin == PinArg::Auto,
             accelerator: self.qemu.accelerator_name(),
             seed: self.seed,
-        }
+        })
     }
+}
+
+fn machine(text: &str) -> Result<String, String> {
+    network_machine(text).map(|_| text.to_owned())
 }
 
 /// Each once, where it stands first.

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use crate::support::sshd::Sshd;
 use crate::support::{Finished, finish, folder, run, signal, virtbench, wait_for};
 
 fn study(out: &Path, more: &[&str]) -> Finished {
@@ -116,4 +117,27 @@ fn a_path_that_makes_no_sense_is_refused_by_name() {
     assert!(done.stderr.contains("--paths") && done.stderr.contains("guests-vhost"), "{done:?}");
     let done = run(&["study", "network", "--accelerator", "uml", "--vcpus", "2", "--paths", "tap"]);
     assert_eq!(done.code(), 4, "{done:?}");
+}
+
+#[test]
+fn machines_that_are_there_are_measured_and_nothing_stays_on_them() {
+    let (sshd, place) = (Sshd::start(), folder());
+    let out = place.path().join("run");
+    let between = format!("native:,{}", sshd.address("far"));
+    let done = study(&out, &["--between", &between, "--repetitions", "1", "--json"]);
+    assert_eq!(done.code(), 0, "{done:?}");
+    let json = done.json();
+    for side in ["native", "machines"] {
+        is_measured(&json, side);
+    }
+    let machines = json["sides"].as_array().unwrap().iter().find(|side| side["name"] == "machines").unwrap();
+    assert!(!machines.to_string().contains(", CPU"), "nobody sees all of their processors: {machines}");
+    assert!(sshd.is_clean("far"));
+    for wrong in ["native:,native:", "ssh://metal/srv", "cable:,ssh://metal/srv"] {
+        let refused = study(&place.path().join("no"), &["--between", wrong]);
+        assert_eq!(refused.code(), 2, "{refused:?}");
+    }
+    let gone = format!("native:,{}", sshd.address_with("far", "key", 1));
+    let unreachable = study(&place.path().join("gone"), &["--between", &gone, "--repetitions", "1"]);
+    assert!(unreachable.code() == 5 && unreachable.stderr.contains("ssh"), "{unreachable:?}");
 }

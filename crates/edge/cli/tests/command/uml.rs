@@ -12,12 +12,18 @@ use crate::support::{Finished, finish, folder};
 /// Compares this host with a guest, by a shell that first does `script` where it alone sees mounts.
 fn compare(place: &Path, script: &str, out: &str) -> Finished {
     fs::write(place.join("grid.toml"), "blocks = ['4k']\nreads = [0]\nrandoms = [100]\n").unwrap();
+    let grid = place.join("grid.toml").display().to_string();
     let words =
         ["study", "compare", "--size", "8MiB", "--ramp", "20ms", "--time", "60ms", "--repetitions", "1"];
+    let more = ["--environment", "native:", "--environment", "uml:", "--grid", &grid];
+    by_shell(place, script, &[&words[..], &more].concat(), out)
+}
+
+/// A command of virtbench, by a shell that first does `script` where it alone sees mounts.
+fn by_shell(place: &Path, script: &str, words: &[&str], out: &str) -> Finished {
     let mut command = Command::new("unshare");
     command.args(["-m", "sh", "-ec", script, "sh", env!("CARGO_BIN_EXE_virtbench")]).args(words);
-    command.args(["--environment", "native:", "--environment", "uml:"]).current_dir(place);
-    command.arg("--grid").arg(place.join("grid.toml")).arg("--out").arg(place.join(out));
+    command.current_dir(place).arg("--out").arg(place.join(out));
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     finish(command.env_remove("XDG_RUNTIME_DIR").spawn().unwrap())
 }
@@ -45,6 +51,9 @@ fn opened(needed: &[PathBuf]) -> String {
     script + "umount -l /mnt\n"
 }
 
+/// How a shell's script ends that runs what it was given as nobody.
+const NOBODY: &str = "exec setpriv --reuid=65534 --regid=65534 --clear-groups env HOME=/nonexistent VIRTBENCH_UML=\"$UML\" \"$@\"";
+
 /// Commands that put folders aside, and those that bring back what is in /tmp once something is mounted over that.
 fn kept(needed: &[PathBuf]) -> (String, String) {
     let (mut aside, mut back) = ("mount -t tmpfs none /mnt\n".to_owned(), String::new());
@@ -64,11 +73,17 @@ fn nobody_measures_in_a_guest_of_user_mode_linux() {
     // Where the kernel has its modules, and the C library that it may need.
     let kernel = kernel().program.ancestors().nth(3).unwrap().to_owned();
     let script = opened(&[place.path().to_owned(), program, kernel]);
-    let user = "exec setpriv --reuid=65534 --regid=65534 --clear-groups env HOME=/nonexistent VIRTBENCH_UML=\"$UML\" \"$@\"";
-    let script = format!("UML='{}'\n{script}{user}", self::kernel().program.display());
+    let script = format!("UML='{}'\n{script}{NOBODY}", self::kernel().program.display());
     let done = compare(place.path(), &script, "run");
     assert_eq!(done.code(), 0, "{done:?}");
     assert!(done.stdout.contains("User Mode Linux"), "{done:?}");
+    // Networks of its own, too.
+    let words = ["study", "network", "--accelerator", "uml", "--paths", "native,tap", "--repetitions", "1"];
+    let more = ["--time", "60ms", "--ramp", "20ms", "--json"];
+    let done = by_shell(place.path(), &script, &[&words[..], &more].concat(), "network");
+    assert_eq!(done.code(), 0, "{done:?}");
+    let sides = done.json()["sides"].to_string();
+    assert!(!sides.contains("is no network") && sides.matches("TCP to, 1 stream").count() > 1, "{sides}");
 }
 
 #[test]

@@ -14,6 +14,7 @@ use crate::connection::{Connection, ConnectionError, unexpected};
 use crate::guest::{Guest, pin};
 use crate::native_agent::NativeAgent;
 use crate::process::MachineError;
+use crate::remote::{RemoteAgent, SshAddress};
 use crate::uml::UmlGuest;
 
 /// How long an agent may take for what takes no time, under emulation on a busy host.
@@ -27,6 +28,7 @@ pub(super) enum EndMachine {
     Native(Box<NativeAgent>),
     Guest(Box<Guest>),
     Uml(Box<UmlGuest>),
+    Remote(Box<RemoteAgent>),
 }
 
 /// An agent at an end.
@@ -58,6 +60,13 @@ impl End {
         Ok(Self::new(name, EndMachine::Native(Box::new(agent))))
     }
 
+    /// An agent on a machine that is reached by ssh.
+    pub(super) fn remote(name: &'static str, address: &SshAddress) -> Result<Self, ApplianceError> {
+        let agent = RemoteAgent::start(name, address);
+        let agent = agent.map_err(|source| ApplianceError::Machine { name: name.into(), source })?;
+        Ok(Self::new(name, EndMachine::Remote(Box::new(agent))))
+    }
+
     pub(super) fn join(&mut self, order: JoinOrder) -> Result<(), ApplianceError> {
         match self.ask(NetworkRequest::Join(order), "join its network", ANSWER_LIMIT)? {
             NetworkReply::Joined => Ok(()),
@@ -65,9 +74,10 @@ impl End {
         }
     }
 
-    pub(super) fn serve(&mut self, port: u16) -> Result<(), ApplianceError> {
+    /// Has it answer on ports of this number, or of another one where that is taken, which is returned.
+    pub(super) fn serve(&mut self, port: u16) -> Result<u16, ApplianceError> {
         match self.ask(NetworkRequest::Serve { port }, "answer the other end", ANSWER_LIMIT)? {
-            NetworkReply::Served => Ok(()),
+            NetworkReply::Served { port } => Ok(port),
             other => Err(self.failed(unexpected("answer the other end", &other))),
         }
     }
@@ -96,6 +106,7 @@ impl End {
             EndMachine::Native(agent) => agent.greeting.crossing,
             EndMachine::Guest(guest) => guest.greeting().crossing,
             EndMachine::Uml(guest) => guest.greeting().crossing,
+            EndMachine::Remote(agent) => agent.greeting.crossing,
         }
     }
 
@@ -111,6 +122,7 @@ impl End {
             }
             EndMachine::Guest(guest) => guest.shut_down(),
             EndMachine::Uml(guest) => guest.shut_down(),
+            EndMachine::Remote(mut agent) => agent.end(self.name),
         }
     }
 
@@ -119,6 +131,7 @@ impl End {
             EndMachine::Native(agent) => &mut agent.connection,
             EndMachine::Guest(guest) => guest.connection(),
             EndMachine::Uml(guest) => guest.connection(),
+            EndMachine::Remote(agent) => &mut agent.connection,
         }
     }
 
@@ -161,6 +174,7 @@ impl End {
             EndMachine::Native(agent) => agent.process.explain(error),
             EndMachine::Guest(guest) => guest.explain(error),
             EndMachine::Uml(guest) => guest.explain(error),
+            EndMachine::Remote(agent) => agent.process.explain(error),
         }
     }
 }

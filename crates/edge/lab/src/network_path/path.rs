@@ -1,7 +1,7 @@
 //! Both ends of a path, and what lies between them.
 
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,9 +14,10 @@ use super::end::{End, EndMachine};
 use crate::appliance::{ApplianceError, NetworkNamespace, Place, Reach, make_ethernet_pair};
 use crate::guest::{Guest, GuestConfig};
 use crate::guest_network::GuestNetwork;
+use crate::remote::SshAddress;
 use crate::uml::{UML_INTERFACE, UmlConfig, UmlGuest, UmlInterface, uml_processor};
 
-/// The TCP and UDP port on which the far end answers.
+/// The TCP and UDP port on which the far end answers, where it is free.
 const PORT: u16 = 47_500;
 /// Two ends of a cable; nobody routes to it.
 const PAIR: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 79, 0, 1), Ipv4Addr::new(10, 79, 0, 2)];
@@ -96,6 +97,8 @@ pub struct NetworkPath {
     datagram_port: u16,
     /// What a reader of results should know.
     notes: Vec<String>,
+    /// Whether this host's processors do all of the work.
+    is_on_one_host: bool,
 }
 
 /// Why QEMU cannot have the host's kernel carry its frames; nothing where it can.
@@ -125,11 +128,34 @@ impl NetworkPath {
         }
     }
 
+    /// A path between two machines that are there: this host and one over ssh, or two over ssh. The far one answers on a port of its
+    /// own network meanwhile.
+    ///
+    /// # Errors
+    /// One cannot be reached by ssh, or the far one has no IPv4 address.
+    pub fn between(near: Option<&SshAddress>, far: &SshAddress) -> Result<Self, ApplianceError> {
+        let failed = |error: io::Error| refused(&format!("{}: {error}", far.host()));
+        let name = far.network_name().map_err(failed)?;
+        let all = (name.as_str(), PORT).to_socket_addrs().map_err(failed)?;
+        let found = all.into_iter().find_map(|one| match one {
+            SocketAddr::V4(address) => Some(*address.ip()),
+            SocketAddr::V6(_) => None,
+        });
+        let address = found.ok_or_else(|| refused(&format!("{name} has no IPv4 address")))?;
+        let far = End::remote("the far machine", far)?;
+        let near = match near {
+            Some(near) => End::remote("the near machine", near)?,
+            None => End::native("this host's end", &Reach::here(), &[])?,
+        };
+        let path = Self::of(near, far, address, None, Vec::new())?;
+        Ok(Self { is_on_one_host: false, ..path })
+    }
+
     fn loopback(on: &EndProcessors) -> Result<Self, ApplianceError> {
         let network = NetworkNamespace::new()?;
         let near = End::native("the near end", &Reach::of(&network), &on.near)?;
         let far = End::native("the far end", &Reach::of(&network), &on.far)?;
-        Self::of(near, far, Ipv4Addr::LOCALHOST, (PORT, PORT), Vec::new())
+        Self::of(near, far, Ipv4Addr::LOCALHOST, None, Vec::new())
     }
 
     fn pair(mtu: u32, on: &EndProcessors) -> Result<Self, ApplianceError> {
@@ -146,7 +172,7 @@ impl NetworkPath {
         there.within(|| start("far", far_address, mtu)).and_then(|made| made).map_err(failed)?;
         let near = End::native("the near end", &Reach::of(&here), &on.near)?;
         let far = End::native("the far end", &Reach::of(&there), &on.far)?;
-        Self::of(near, far, far_address, (PORT, PORT), Vec::new())
+        Self::of(near, far, far_address, None, Vec::new())
     }
 
     fn user(guest: &PathGuest, on: &EndProcessors) -> Result<Self, ApplianceError> {
@@ -166,7 +192,7 @@ impl NetworkPath {
         };
         let ports = (forwarded(&ports)?, forwarded(&datagrams)?);
         let near = End::native("the host's end", &Reach::here(), &on.near)?;
-        Self::of(near, far, Ipv4Addr::LOCALHOST, ports, Vec::new())
+        Self::of(near, far, Ipv4Addr::LOCALHOST, Some(ports), Vec::new())
     }
 
     fn tap(mtu: u32, guest: &PathGuest, vhost: bool, on: &EndProcessors) -> Result<Self, ApplianceError> {
@@ -175,7 +201,7 @@ impl NetworkPath {
         let (address, _) = port.address();
         let far = boot("the guest", guest, &port, &on.far, Some(mtu))?;
         let near = End::native("the host's end", &Reach::of(&network), &on.near)?;
-        Self::of(near, far, address, (PORT, PORT), notes(&port))
+        Self::of(near, far, address, None, notes(&port))
     }
 
     fn guests(mtu: u32, guest: &PathGuest, vhost: bool, on: &EndProcessors) -> Result<Self, ApplianceError> {
@@ -184,18 +210,19 @@ impl NetworkPath {
         let (address, _) = far_port.address();
         let far = boot("the second guest", guest, &far_port, &on.far, Some(mtu))?;
         let near = boot("the first guest", guest, &near_port, &on.near, Some(mtu))?;
-        Self::of(near, far, address, (PORT, PORT), notes(&near_port))
+        Self::of(near, far, address, None, notes(&near_port))
     }
 
     fn of(
         near: End,
         mut far: End,
         address: Ipv4Addr,
-        (port, datagram_port): (u16, u16),
+        forwarded: Option<(u16, u16)>,
         notes: Vec<String>,
     ) -> Result<Self, ApplianceError> {
-        far.serve(PORT)?;
-        Ok(Self { near, far, address, port, datagram_port, notes })
+        let served = far.serve(PORT)?;
+        let (port, datagram_port) = forwarded.unwrap_or((served, served));
+        Ok(Self { near, far, address, port, datagram_port, notes, is_on_one_host: true })
     }
 
     /// Measures what passes, after a ramp.
@@ -218,7 +245,7 @@ impl NetworkPath {
             time_ns: nanoseconds(time),
         };
         let (outcome, host) = self.near.measure(order)?;
-        Ok(TrafficMeasured { outcome, host })
+        Ok(TrafficMeasured { outcome, host: host.filter(|_| self.is_on_one_host) })
     }
 
     /// What the far end pays for crossing into its kernel.

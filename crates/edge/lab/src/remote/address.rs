@@ -1,7 +1,9 @@
 //! Where an existing machine is: `ssh://user@host:port/folder`.
 
 use std::fmt;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use fluent_uri::Uri;
 use fluent_uri::pct_enc::{EStr, Encoder};
@@ -124,6 +126,17 @@ impl SshAddress {
     #[must_use]
     pub fn host(&self) -> &str {
         &self.host
+    }
+
+    /// The name or address by which ssh reaches it: what a user's configuration has in place of an alias.
+    ///
+    /// # Errors
+    /// ssh does not say.
+    pub(crate) fn network_name(&self) -> io::Result<String> {
+        let said = Command::new("ssh").arg("-G").args(self.ssh_arguments()).stdin(Stdio::null()).output()?;
+        let text = String::from_utf8_lossy(&said.stdout);
+        let name = text.lines().find_map(|line| line.strip_prefix("hostname "));
+        name.map(|name| name.trim().to_owned()).ok_or_else(|| io::Error::other("`ssh -G` names no host"))
     }
 
     /// The folder there; a relative one begins in the user's home.

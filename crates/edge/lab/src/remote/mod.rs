@@ -31,4 +31,5 @@ pub use appliances::{SshAppliances, check_ssh_host};
 pub use loopback::LoopbackSshd;
 pub use loopback_keys::LoopbackKeys;
 pub use machine::Ssh;
+pub(crate) use remote_agent::RemoteAgent;
 pub use ssh_host::SshHost;

@@ -56,16 +56,16 @@ const MORE_FROM: (u32, u32) = (8, 7);
 
 /// An agent that has greeted. It ends with its connection, which ends with this.
 #[derive(Debug)]
-pub(super) struct RemoteAgent {
-    pub(super) process: AgentProcess,
-    pub(super) connection: Connection,
-    pub(super) greeting: Greeting,
+pub(crate) struct RemoteAgent {
+    pub(crate) process: AgentProcess,
+    pub(crate) connection: Connection,
+    pub(crate) greeting: Greeting,
     _alive: Alive,
 }
 
 impl RemoteAgent {
     /// Logs in and starts it; `name` is for the log.
-    pub(super) fn start(name: &str, address: &SshAddress) -> Result<Self, MachineError> {
+    pub(crate) fn start(name: &str, address: &SshAddress) -> Result<Self, MachineError> {
         let failed = |source: io::Error| MachineError::Start { program: "ssh".into(), source };
         let turn = Turn::wait();
         let (stream, other) = UnixStream::pair().map_err(failed)?;
@@ -87,7 +87,7 @@ impl RemoteAgent {
     }
 
     /// Ends it in good order, within a time limit.
-    pub(super) fn end(&mut self, name: &str) {
+    pub(crate) fn end(&mut self, name: &str) {
         let told = self.connection.shut_down().is_ok();
         tracing::info!(name, process = self.process.id(), told, "the remote agent ends");
         self.process.end_within(if told { LIMIT } else { Duration::ZERO });

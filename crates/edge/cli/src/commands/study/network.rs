@@ -9,7 +9,7 @@ use crate::exit::{Failure, Outcome};
 /// Measures what is missing, then writes the report, also of what an interrupted or failed run has measured.
 pub fn execute(args: &NetworkStudyArgs) -> Outcome {
     let out = std::path::absolute(common::folder_path(args.folder.out.as_deref(), "network"))?;
-    let plan = args.plan(has_vhost());
+    let plan = args.plan(has_vhost())?;
     let measured = common::run(&out, args.folder.resume, |run| {
         let remark = &mut |what: &str| run.observer.event(Event::Remark(what));
         let find = || args.qemu.appliance_guests_of_study((plan.vcpus, false), remark);
@@ -25,7 +25,7 @@ pub fn execute(args: &NetworkStudyArgs) -> Outcome {
 /// What is measured, and about how long that takes.
 ///
 /// # Errors
-/// None: its options have been read.
+/// It is impossible.
 pub fn estimate(args: &NetworkStudyArgs) -> Result<Estimate, Failure> {
-    Ok(NetworkStudy::estimate(&args.plan(has_vhost())))
+    Ok(NetworkStudy::estimate(&args.plan(has_vhost())?))
 }

@@ -3,4 +3,4 @@
 mod samples;
 mod study;
 
-pub use study::{NetworkStudy, has_vhost};
+pub use study::{NetworkStudy, has_vhost, network_machine};

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use virtbench_lab::{
-    ApplianceError, BOOT_LIMIT, EndProcessors, NetworkPath, PathGuest, PathKind, Traffic, TrafficMeasured,
-    vhost_device,
+    ApplianceError, BOOT_LIMIT, EndProcessors, NetworkPath, PathGuest, PathKind, SshAddress, Traffic,
+    TrafficMeasured, vhost_device,
 };
 use virtbench_record::{GuestFacts, NetworkPathKind, NetworkPlan, Plan, SamplesMeasured};
 
@@ -63,14 +63,29 @@ impl NetworkStudy {
         all
     }
 
+    fn between_machines(&self) -> Result<NetworkPath, SideFailure> {
+        let input = |why: String| SideFailure::Study(StudyError::input(why));
+        let Some([near, far]) = &self.plan.between else {
+            return Err(input("no machines are named for a path between machines".into()));
+        };
+        let near = network_machine(near).map_err(input)?;
+        let far = network_machine(far).map_err(input)?;
+        let far = far.ok_or_else(|| input("the machine that answers has to be an ssh:// address".into()))?;
+        NetworkPath::between(near.as_ref(), &far).map_err(failure)
+    }
+
     fn path(&self, kind: NetworkPathKind, mtu: u32) -> Result<NetworkPath, SideFailure> {
         let unavailable = |why: &str| SideFailure::Unavailable(why.to_owned());
+        if kind == NetworkPathKind::Machines {
+            return self.between_machines();
+        }
         let vhost = matches!(kind, NetworkPathKind::TapVhost | NetworkPathKind::GuestsVhost);
         let path = match kind {
             NetworkPathKind::Native => PathKind::Pair,
             NetworkPathKind::User => PathKind::User,
             NetworkPathKind::Tap | NetworkPathKind::TapVhost => PathKind::Tap { vhost },
             NetworkPathKind::Guests | NetworkPathKind::GuestsVhost => PathKind::Guests { vhost },
+            NetworkPathKind::Machines => return Err(unavailable("no machines are named: a defect")),
         };
         let guests = match &self.guests {
             Some(guests) => Some(guests),
@@ -92,6 +107,17 @@ impl NetworkStudy {
         };
         NetworkPath::open(path, mtu, &guest, &on).map_err(failure)
     }
+}
+
+/// A machine that is there: this host, or one that is reached by ssh.
+///
+/// # Errors
+/// It is written as neither.
+pub fn network_machine(text: &str) -> Result<Option<SshAddress>, String> {
+    if text == "native:" {
+        return Ok(None);
+    }
+    SshAddress::parse(text).map(Some).map_err(|error| format!("{error}; this host is native:"))
 }
 
 /// Whether the host's kernel can carry frames of guests.

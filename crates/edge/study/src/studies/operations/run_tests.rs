@@ -310,8 +310,7 @@ fn a_short_outage_is_a_piece_without_a_result_and_the_next_begins_with_known_vms
     let records = folder.records();
     assert_eq!(records.len(), 3);
     // Which piece it is depends on how many operations a busy host does in the first.
-    let (why, partly) =
-        records[..2].iter().find_map(OperationsRecord::incomplete).expect("nobody answered");
+    let (why, partly) = records[..2].iter().find_map(OperationsRecord::incomplete).expect("nobody answered");
     assert!(why.starts_with("nobody answered for") && partly.unreachable() > 0, "{why}");
     assert!(partly.first_failures.iter().any(|words| words.contains("nobody answers")), "{partly:?}");
     let last = records[2].measured().expect("the platform is back");

@@ -1,6 +1,7 @@
 //! What every page has in common: the head, the sentences it opens with, sections of figures.
 
 mod application_study;
+mod cells;
 mod configurations;
 mod desktops;
 mod native_vs_vm;

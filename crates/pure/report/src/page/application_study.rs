@@ -2,12 +2,12 @@
 
 use maud::{Markup, html};
 use virtbench_model::application_study::{ApplicationStudyAnalysis, MetricFound, analyse_application_study};
-use virtbench_model::{Estimate, Ratio};
 use virtbench_record::{ApplicationPlan, ApplicationRecord, ApplicationStatus, Provenance};
 
+use super::cells::{estimate, times};
 use super::{document, opening, section};
 use crate::figures;
-use crate::format::{ratio, ratio_span, rounded, scaled, significant};
+use crate::format::{rounded, scaled};
 use crate::path_cost::path_cost;
 use crate::takeaway::of_application_study;
 
@@ -84,26 +84,6 @@ fn cells(found: &MetricFound, unit: &str, beside: bool) -> Markup {
             (times(found.against_alone))
             (estimate(deviation, 1.0))
         }
-    }
-}
-
-fn estimate(known: Option<Estimate>, factor: f64) -> Markup {
-    html! {
-        td.number { @match known {
-            Some(known) => { (significant(known.mean * factor)) @if let Some(span) = known.span() {
-                " " small { (significant(span.low * factor)) " to " (significant(span.high * factor)) } } }
-            None => "–",
-        } }
-    }
-}
-
-fn times(known: Option<Ratio>) -> Markup {
-    html! {
-        td.number { @match known {
-            Some(known) => { (ratio(known.value)) @if let Some(span) = known.interval {
-                " " small { (ratio_span(span)) } } }
-            None => "–",
-        } }
     }
 }
 

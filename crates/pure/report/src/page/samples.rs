@@ -2,12 +2,12 @@
 
 use maud::{Markup, html};
 use virtbench_model::samples::{SampleFound, SamplesAnalysis, SamplesSide, analyse_samples};
-use virtbench_model::{Estimate, Ratio};
 use virtbench_record::{Provenance, SamplesRecord, SidesPlan};
 
+use super::cells::{estimate, times};
 use super::{document, opening, section};
 use crate::figures;
-use crate::format::{ratio, ratio_span, scaled, significant};
+use crate::format::scaled;
 use crate::takeaway::of_samples;
 
 /// One self-contained page.
@@ -74,28 +74,8 @@ fn row(side: &SamplesSide, found: &SampleFound) -> Markup {
         tr {
             th scope="row" { (found.name) @if !unit.is_empty() { ", " (unit) } }
             td { (side.name) }
-            (value(found.estimate, factor))
+            (estimate(found.estimate, factor))
             (times(found.against_first))
         }
-    }
-}
-
-fn value(known: Option<Estimate>, factor: f64) -> Markup {
-    html! {
-        td.number { @match known {
-            Some(known) => { (significant(known.mean * factor)) @if let Some(span) = known.span() {
-                " " small { (significant(span.low * factor)) " to " (significant(span.high * factor)) } } }
-            None => "–",
-        } }
-    }
-}
-
-fn times(known: Option<Ratio>) -> Markup {
-    html! {
-        td.number { @match known {
-            Some(known) => { (ratio(known.value)) @if let Some(span) = known.interval {
-                " " small { (ratio_span(span)) } } }
-            None => "–",
-        } }
     }
 }

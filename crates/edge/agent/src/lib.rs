@@ -16,6 +16,7 @@ mod guest;
 mod heard;
 pub mod interface;
 mod job;
+mod measured_stream;
 mod network;
 mod path_cost;
 pub mod protocol;

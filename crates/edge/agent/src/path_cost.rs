@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use virtbench_record::PathCost;
 
+use crate::measured_stream::connect;
 use crate::protocol::path::{BLOCK_BYTES, ECHO, SINK, SOURCE};
 
 /// What is echoed, in bytes: as much as a short statement.
@@ -18,8 +19,6 @@ const FEWEST_TRIPS: usize = 30;
 /// How long bytes flow in each direction, and how long of it does not count.
 const FLOW: Duration = Duration::from_millis(500);
 const WARM_FLOW: Duration = Duration::from_millis(100);
-/// How long one call may wait.
-const CALL_LIMIT: Duration = Duration::from_secs(10);
 
 /// Measures the path to `address`, where an agent answers, in some two seconds.
 ///
@@ -45,15 +44,6 @@ pub fn measure_path_cost(address: SocketAddr) -> io::Result<PathCost> {
         to_bytes_per_s: to(address)?,
         from_bytes_per_s: from(address)?,
     })
-}
-
-fn connect(address: SocketAddr, kind: u8) -> io::Result<TcpStream> {
-    let mut stream = TcpStream::connect_timeout(&address, CALL_LIMIT)?;
-    stream.set_nodelay(true)?;
-    stream.set_read_timeout(Some(CALL_LIMIT))?;
-    stream.set_write_timeout(Some(CALL_LIMIT))?;
-    stream.write_all(&[kind])?;
-    Ok(stream)
 }
 
 /// Nanoseconds of each.

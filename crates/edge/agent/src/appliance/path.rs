@@ -1,14 +1,11 @@
 //! The far end of the path that clients take: it echoes, swallows and gives bytes, so that the path can be measured alone.
 
-use std::io::{self, Read, Write};
+use std::io;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::thread;
-use std::time::Duration;
 
-use crate::protocol::path::{BLOCK_BYTES, ECHO, SINK, SOURCE};
+use crate::measured_stream::{self, IDLE_LIMIT, kind_of};
 
-/// How long the other side may do nothing.
-const IDLE_LIMIT: Duration = Duration::from_secs(20);
 /// Measurements at once.
 const MOST_CONNECTIONS: usize = 8;
 
@@ -32,30 +29,6 @@ pub(crate) fn serve_path(port: u16) -> io::Result<()> {
 }
 
 fn answer(mut stream: TcpStream) -> io::Result<()> {
-    stream.set_nodelay(true)?;
-    stream.set_read_timeout(Some(IDLE_LIMIT))?;
-    stream.set_write_timeout(Some(IDLE_LIMIT))?;
-    let mut kind = [0];
-    stream.read_exact(&mut kind)?;
-    let mut block = vec![0; BLOCK_BYTES];
-    match kind[0] {
-        ECHO => loop {
-            match stream.read(&mut block)? {
-                0 => return Ok(()),
-                count => stream.write_all(&block[..count])?,
-            }
-        },
-        SINK => {
-            let mut total = 0_u64;
-            while let count @ 1.. = stream.read(&mut block)? {
-                total += count as u64;
-            }
-            stream.write_all(&total.to_le_bytes())
-        }
-        // Until the other side has had enough.
-        SOURCE => loop {
-            stream.write_all(&block)?;
-        },
-        _ => Ok(()),
-    }
+    let kind = kind_of(&mut stream, IDLE_LIMIT)?;
+    measured_stream::answer(kind, stream)
 }

@@ -7,10 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use crate::protocol::network::{BLOCK_BYTES, COUNT, ECHO, ONCE, SINK, SOURCE};
+use crate::measured_stream::{self, IDLE_LIMIT, kind_of};
+use crate::protocol::network::{COUNT, ONCE};
 
-/// How long the other side may do nothing.
-const IDLE_LIMIT: Duration = Duration::from_secs(20);
 /// How long a connection may take to say what it is for.
 const KIND_LIMIT: Duration = Duration::from_secs(5);
 /// Connections at once that carry a stream.
@@ -58,7 +57,7 @@ fn accept(listener: &TcpListener, arrived: &Arrived) {
     let mut threads: Vec<thread::JoinHandle<()>> = Vec::new();
     for mut stream in listener.incoming().flatten() {
         // Connections one after the other are answered here, so that no thread is part of what they cost.
-        let Ok(kind) = kind_of(&mut stream) else { continue };
+        let Ok(kind) = kind_of(&mut stream, KIND_LIMIT) else { continue };
         if kind == ONCE {
             let _ = stream.write_all(&[ONCE]);
             continue;
@@ -73,45 +72,17 @@ fn accept(listener: &TcpListener, arrived: &Arrived) {
     }
 }
 
-fn kind_of(stream: &mut TcpStream) -> io::Result<u8> {
-    stream.set_nodelay(true)?;
-    stream.set_read_timeout(Some(KIND_LIMIT))?;
-    let mut kind = [0];
-    stream.read_exact(&mut kind)?;
-    Ok(kind[0])
-}
-
 fn answer(kind: u8, mut stream: TcpStream, arrived: &Arrived) -> io::Result<()> {
+    if kind != COUNT {
+        return measured_stream::answer(kind, stream);
+    }
     stream.set_read_timeout(Some(IDLE_LIMIT))?;
     stream.set_write_timeout(Some(IDLE_LIMIT))?;
-    let mut block = vec![0; BLOCK_BYTES];
-    match kind {
-        ECHO => loop {
-            match stream.read(&mut block)? {
-                0 => return Ok(()),
-                count => stream.write_all(&block[..count])?,
-            }
-        },
-        SINK => {
-            let mut total = 0_u64;
-            while let count @ 1.. = stream.read(&mut block)? {
-                total += count as u64;
-            }
-            stream.write_all(&total.to_le_bytes())
-        }
-        // Until the other side has had enough.
-        SOURCE => loop {
-            stream.write_all(&block)?;
-        },
-        COUNT => {
-            let mut series = [0; 8];
-            stream.read_exact(&mut series)?;
-            let series = u64::from_le_bytes(series);
-            let count = arrived.lock().unwrap_or_else(PoisonError::into_inner).get(&series).copied();
-            stream.write_all(&count.unwrap_or(0).to_le_bytes())
-        }
-        _ => Ok(()),
-    }
+    let mut series = [0; 8];
+    stream.read_exact(&mut series)?;
+    let series = u64::from_le_bytes(series);
+    let count = arrived.lock().unwrap_or_else(PoisonError::into_inner).get(&series).copied();
+    stream.write_all(&count.unwrap_or(0).to_le_bytes())
 }
 
 fn count(datagrams: &UdpSocket, arrived: &Arrived) {

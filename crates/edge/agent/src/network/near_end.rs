@@ -9,12 +9,11 @@ use std::time::{Duration, Instant};
 use virtbench_engine::monotonic_ns;
 
 use super::latencies::Latencies;
+use crate::measured_stream::{CALL_LIMIT, connect};
 use crate::protocol::network::{
     BLOCK_BYTES, COUNT, ECHO, NetworkOrder, NetworkOutcome, ONCE, SINK, SOURCE, Traffic,
 };
 
-/// How long one call may wait.
-const CALL_LIMIT: Duration = Duration::from_secs(10);
 /// Between two looks at whether it is over.
 const PAUSE: Duration = Duration::from_millis(5);
 /// How long datagrams may be on their way after the last was sent.
@@ -53,12 +52,7 @@ struct Far<'a> {
 
 impl Far<'_> {
     fn connect(&self, kind: u8) -> io::Result<TcpStream> {
-        let mut stream = TcpStream::connect_timeout(&self.address, CALL_LIMIT)?;
-        stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(CALL_LIMIT))?;
-        stream.set_write_timeout(Some(CALL_LIMIT))?;
-        stream.write_all(&[kind])?;
-        Ok(stream)
+        connect(self.address, kind)
     }
 
     fn ramp(&self) -> Duration {

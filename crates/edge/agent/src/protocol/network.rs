@@ -5,18 +5,12 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Whatever comes goes back.
-pub const ECHO: u8 = b'e';
-/// Whatever comes is counted; once the other side has ended, the count goes back (64 bits, little endian).
-pub const SINK: u8 = b's';
-/// Bytes come until the other side hangs up.
-pub const SOURCE: u8 = b'g';
+pub use super::path::{BLOCK_BYTES, ECHO, SINK, SOURCE};
+
 /// One byte goes back, and then the connection is closed.
 pub const ONCE: u8 = b'o';
 /// The number of a series of datagrams comes (64 bits, little endian); how many have arrived goes back (64 bits, little endian).
 pub const COUNT: u8 = b'c';
-/// What a stream reads or writes at once, in bytes: as iperf3 does.
-pub const BLOCK_BYTES: usize = 128 << 10;
 
 /// An IPv4 address of an interface.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,5 +6,5 @@ pub const ECHO: u8 = b'e';
 pub const SINK: u8 = b's';
 /// Bytes come until the other side hangs up.
 pub const SOURCE: u8 = b'g';
-/// What is read or written at once, in bytes.
+/// What is read or written at once, in bytes: as iperf3 does.
 pub const BLOCK_BYTES: usize = 128 << 10;

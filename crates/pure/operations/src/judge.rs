@@ -19,10 +19,10 @@ pub fn judged(
     length_ns: u64,
 ) -> OperationsStatus {
     let why = match (load, per_minute) {
-        (_, None) => too_long_away(&measured, length_ns),
-        (OperationsLoad::Max { .. }, Some(_)) => {
-            too_few(&measured, measured.unreachable()).or_else(|| too_long_away(&measured, length_ns))
-        }
+        (_, None) => too_long_away(&measured, length_ns).or_else(|| nothing_due(&measured, per_minute)),
+        (OperationsLoad::Max { .. }, Some(_)) => too_few(&measured, measured.unreachable())
+            .or_else(|| too_long_away(&measured, length_ns))
+            .or_else(|| nothing_due(&measured, per_minute)),
         (_, Some(_)) => too_few(&measured, measured.not_reached()),
     };
     let measured = Box::new(measured);
@@ -55,14 +55,23 @@ fn too_few(measured: &OperationsMeasured, missing: u64) -> Option<String> {
     ))
 }
 
-/// Why a piece is none, where nobody answered for more than a tenth of it, or nothing could be started at all.
+/// Why a piece is none, where nobody answered for more than a tenth of it.
 fn too_long_away(measured: &OperationsMeasured, length_ns: u64) -> Option<String> {
     let away = measured.outage_ns as f64 / length_ns.max(1) as f64;
     if 1.0 - away < LEAST_ISSUED {
         let seconds = [measured.outage_ns, length_ns].map(|ns| ns as f64 / 1e9);
         return Some(format!("nobody answered for {:.1} s of {:.1} s", seconds[0], seconds[1]));
     }
-    (measured.intended == 0).then(|| "no VM was in a state for any operation".to_owned())
+    None
+}
+
+/// Why a piece is none in which no operation was to start.
+fn nothing_due(measured: &OperationsMeasured, per_minute: Option<f64>) -> Option<String> {
+    let why = match per_minute {
+        None => "no VM was in a state for any operation",
+        Some(_) => "no operation was due: the piece is too short for its rate",
+    };
+    (measured.intended == 0).then(|| why.to_owned())
 }
 
 #[cfg(test)]
@@ -113,6 +122,12 @@ mod tests {
         assert_eq!(why(measured(1_000, 0, 4, S)), None);
         assert_eq!(why(measured(1_000, 0, 4, 4 * S)).unwrap(), "nobody answered for 4.0 s of 10.0 s");
         assert!(why(measured(0, 0, 0, 0)).unwrap().contains("no VM"), "an empty piece");
+    }
+
+    #[test]
+    fn a_piece_of_a_search_in_which_nothing_was_due_is_no_result() {
+        let why = why(&OperationsLoad::Max { limit_ns: 1 }, Some(3.0), measured(0, 0, 0, 0)).unwrap();
+        assert!(why.contains("no operation was due"), "{why}");
     }
 
     #[test]

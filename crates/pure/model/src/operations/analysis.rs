@@ -16,6 +16,7 @@ use super::search::{self, search_rate};
 use super::tenants::{TenantsAnalysis, analyse_tenants};
 use crate::interval::Estimate;
 use crate::kind::FigureKind;
+use crate::saturation::SaturationSearch;
 
 /// A number of VMs at a rate.
 #[derive(Debug, Clone, PartialEq)]
@@ -79,6 +80,8 @@ pub struct OperationsAnalysis {
     pub tenants: Vec<TenantsAnalysis>,
     /// The highest rate that was sustained at the most VMs, in operations a minute, where that was searched.
     pub sustained_per_minute: Option<f64>,
+    /// Where a search has found no rate that is sustained: in operations a minute, the rate below which its pieces are too short to tell.
+    pub untold_below_per_minute: Option<f64>,
     /// Why pieces are no result, in their order.
     pub incomplete: Vec<String>,
 }
@@ -94,13 +97,16 @@ pub fn analyse_operations(plan: &OperationsPlan, records: &[OperationsRecord]) -
     keys.dedup();
     let steps: Vec<StepAnalysis> = keys.iter().map(|key| step(*key, records, plan)).collect();
     let most = plan.vms.iter().max();
-    let search = most.and_then(|vms| search_rate(plan, *vms, records));
+    let search = most.and_then(|vms| search_rate(plan, *vms, records)).map(|(search, _)| search);
+    let found = search.as_ref().map(SaturationSearch::result);
+    let is_over = search.as_ref().is_some_and(|search| search.next_probe().is_none());
     OperationsAnalysis {
         growth: over_vms(&steps, records),
         tenants: analyse_tenants(plan, records),
-        sustained_per_minute: search
-            .map(|(search, _)| search.result().rate * 60.0)
-            .filter(|rate| *rate > 0.0),
+        sustained_per_minute: found.as_ref().map(|found| found.rate * 60.0).filter(|rate| *rate > 0.0),
+        untold_below_per_minute: found
+            .filter(|found| is_over && found.rate <= 0.0)
+            .map(|_| search::least_per_second(plan.piece_ns) * 60.0),
         incomplete: without_result(records).map(|(record, why)| of_piece(record, why)).collect(),
         steps,
     }

@@ -55,3 +55,26 @@ fn a_rate_is_searched_from_the_pieces_alone() {
     let analysis = analyse_operations(&plan, &records);
     assert_eq!(analysis.sustained_per_minute, Some(found.rate * 60.0));
 }
+
+#[test]
+fn a_search_ends_above_rates_at_which_a_piece_holds_too_few_operations() {
+    let load = OperationsLoad::Max { limit_ns: 1 };
+    let plan = OperationsPlan { load, vms: vec![10], piece_ns: 6_000_000_000, ..synthetic::plan() };
+    let mut records: Vec<OperationsRecord> = Vec::new();
+    loop {
+        let (search, piece) = search_rate(&plan, 10, &records).unwrap();
+        let Some(probe) = search.next_probe() else { break };
+        let per_minute = match probe {
+            crate::saturation::Probe::Closed => None,
+            crate::saturation::Probe::Offered { per_second } => {
+                assert!(per_second * 6.0 > 4.99, "{per_second} operations a second are too few in 6 s");
+                Some(per_second * 60.0)
+            }
+        };
+        let operations = BTreeMap::from([(OperationKind::PowerOn, synthetic::numbers(100, 1_000_000, 0))]);
+        records.push(synthetic::record(10, piece, per_minute, operations));
+    }
+    assert!(records.iter().any(|record| record.per_minute.is_some()), "rates were tried");
+    let analysis = analyse_operations(&plan, &records);
+    assert_eq!((analysis.sustained_per_minute, analysis.untold_below_per_minute), (None, Some(50.0)));
+}

@@ -5,6 +5,10 @@ use virtbench_record::{OperationsLoad, OperationsMeasured, OperationsPlan, Opera
 use crate::saturation::{Probe, RunResult, SaturationRules, SaturationSearch};
 use crate::slo::{LatencyMetric, Slo};
 
+/// Of operations that arrive at random, so many are due in a piece on average for it to tell whether they are kept up with: fewer than one
+/// in a hundred pieces then holds none.
+const LEAST_DUE: f64 = 5.0;
+
 /// The search as it stands at a number of VMs, and how many pieces it has seen; nothing where no rate is searched.
 #[must_use]
 pub fn search_rate(
@@ -36,8 +40,14 @@ fn rules(limit_ns: u64, piece_ns: u64) -> SaturationRules {
         poisson: false,
         resolution: 0.1,
         points: 0,
+        least_per_second: least_per_second(piece_ns),
         ..SaturationRules::new(piece_ns as f64 / 1e9)
     }
+}
+
+/// The lowest rate that a piece of `piece_ns` nanoseconds tells anything about, in operations per second.
+pub(super) fn least_per_second(piece_ns: u64) -> f64 {
+    LEAST_DUE * 1e9 / piece_ns.max(1) as f64
 }
 
 /// The most pieces that a search at a number of VMs takes.

@@ -117,7 +117,8 @@ impl SaturationSearch {
     fn is_bracketed(&self) -> bool {
         // Far below the closed loop's rate nothing would be left to draw a curve of.
         let hopeless = self.high.is_some_and(|high| self.low == 0.0 && high < self.closed_rate() / 1_000.0);
-        self.is_resolved() || hopeless || self.tried.len() >= MOST_RATES as usize
+        let tells_nothing = self.rate() < self.rules.least_per_second;
+        self.is_resolved() || hopeless || tells_nothing || self.tried.len() >= MOST_RATES as usize
     }
 
     /// The rate being tried.

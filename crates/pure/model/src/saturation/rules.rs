@@ -21,6 +21,8 @@ pub struct SaturationRules {
     pub resolution: f64,
     /// Measuring time of a run, in seconds.
     pub seconds: f64,
+    /// A run at a lower rate holds too few operations to tell whether it is kept up with, in operations per second; 0 where any tells.
+    pub least_per_second: f64,
     /// Whether arrivals are random, so that their number itself varies.
     pub poisson: bool,
     /// Points of the curve.
@@ -33,7 +35,16 @@ impl SaturationRules {
     /// A slack of 1 %, a resolution of 2 %, 12 points of two repetitions, random arrivals.
     #[must_use]
     pub fn new(seconds: f64) -> Self {
-        Self { slo: None, slack: 0.01, resolution: 0.02, seconds, poisson: true, points: 12, repetitions: 2 }
+        Self {
+            slo: None,
+            slack: 0.01,
+            resolution: 0.02,
+            seconds,
+            least_per_second: 0.0,
+            poisson: true,
+            points: 12,
+            repetitions: 2,
+        }
     }
 
     /// The most runs that a search under these rules can ask for.

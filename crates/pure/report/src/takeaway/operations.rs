@@ -35,6 +35,12 @@ pub(crate) fn of_operations(plan: &OperationsPlan, analysis: &OperationsAnalysis
         cautions
             .push(format!("The platform does not have {}: the mix was kept without it.", left.join(", ")));
     }
+    cautions.extend(analysis.untold_below_per_minute.map(|rate| {
+        format!(
+            "No rate was found that is sustained. A piece at less than {} operations a minute holds too few to tell; longer pieces hold more.",
+            significant(rate)
+        )
+    }));
     cautions.extend(analysis.incomplete.iter().map(|what| format!("No result: {what}.")));
     cautions.extend(analysis.steps.iter().filter_map(doubts));
     Takeaway { headline: headline(analysis), details, cautions }

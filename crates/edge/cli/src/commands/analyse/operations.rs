@@ -34,6 +34,7 @@ pub fn show(args: &AnalyseArgs, table: &OperationsTable) -> Outcome {
             growth,
             tenants: Vec::new(),
             sustained_per_minute: None,
+            untold_below_per_minute: None,
             incomplete: Vec::new(),
         };
         let summary = summarise_operations(concluded(args, &takeaway), &analysis);

@@ -178,12 +178,19 @@ impl<'a> OperationsMeasuring<'a> {
         Some((piece, self.plan.rate(piece)))
     }
 
-    fn load(&self, (piece, per_minute): (u32, Option<f64>), length_ns: u64) -> PieceLoad {
+    /// How often a piece has been measured.
+    fn tries(&self, (vms, piece): (u32, u32)) -> usize {
+        self.folder.records().iter().filter(|record| (record.vms, record.piece) == (vms, piece)).count()
+    }
+
+    /// Other operations are due at other times in each of the `tries` of a piece: what chance has spoiled once is not repeated.
+    fn load(&self, (piece, per_minute): (u32, Option<f64>), length_ns: u64, tries: usize) -> PieceLoad {
         let clients = match &self.plan.load {
             OperationsLoad::Closed(clients) => *clients,
             OperationsLoad::Open(_) | OperationsLoad::Max { .. } => self.plan.most_at_once,
         };
-        let seed = self.plan.seed.wrapping_add(u64::from(piece) + 1);
+        let tries = (tries as u64) << 32;
+        let seed = self.plan.seed.wrapping_add(u64::from(piece) + 1).wrapping_add(tries);
         let starts = per_minute.map_or(Starts::Closed, |per_minute| Starts::Open { per_minute });
         PieceLoad { starts, clients, length: Duration::from_nanos(length_ns), seed }
     }
@@ -198,7 +205,7 @@ impl<'a> OperationsMeasuring<'a> {
             return Ok(());
         }
         progress.doing("warming up");
-        measure_piece(fleet, &self.load(first, self.plan.warm_ns), None, progress.stop).map(drop)
+        measure_piece(fleet, &self.load(first, self.plan.warm_ns, 0), None, progress.stop).map(drop)
     }
 
     /// A piece, while the tenants have their load.
@@ -232,8 +239,7 @@ impl<'a> OperationsMeasuring<'a> {
         progress.remark(&format!("Piece {} is no result: {why}", piece + 1));
         let is_over = || self.stop.load(Ordering::Relaxed);
         patiently(self.patience(), is_over, || self.platform.list(Instant::now() + ANSWER_LIMIT))?;
-        let same = |record: &&OperationsRecord| (record.vms, record.piece) == (vms, piece);
-        let tries = self.folder.records().iter().filter(same).count();
+        let tries = self.tries((vms, piece));
         if !matches!(self.plan.load, OperationsLoad::Max { .. }) || tries < MOST_TRIES {
             return Ok(());
         }
@@ -267,7 +273,7 @@ impl<'a> OperationsMeasuring<'a> {
         };
         progress.doing(&format!("{vms} VMs, {at}: piece {}", piece + 1));
         let log = Log::begin(self.folder.path(), vms, piece)?;
-        let load = self.load((piece, per_minute), self.plan.piece_ns);
+        let load = self.load((piece, per_minute), self.plan.piece_ns, self.tries((vms, piece)));
         let started_unix_ns = unix_ns();
         let measured = self.with_tenants(fleet, &load, log, progress.stop)?;
         self.pace.drained(measured.elapsed_ns.saturating_sub(self.plan.piece_ns));

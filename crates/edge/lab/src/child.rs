@@ -13,10 +13,16 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::process::{
     Pid, PidfdFlags, Signal, getppid, pidfd_open, pidfd_send_signal, set_parent_process_death_signal,
+    test_kill_process_group,
 };
+
+use crate::group_guard::guard_own_group;
 
 /// How long a killed process may take to vanish; only one stuck in the kernel takes longer.
 const REAP_LIMIT: Duration = Duration::from_secs(5);
+
+/// How often it is looked whether a group has ended: nothing tells of that.
+const GROUP_POLL: Duration = Duration::from_millis(1);
 
 /// The process group that a child leads itself, as setpgid(2) has it.
 const OWN_GROUP: i32 = 0;
@@ -27,16 +33,26 @@ const OWN_GROUP: i32 = 0;
 pub(crate) struct BoundChild {
     child: Child,
     pidfd: OwnedFd,
+    group: Group,
 }
 
 impl BoundChild {
     /// Starts `command`, which inherits the descriptors `inherited` under the same numbers.
     pub(crate) fn spawn(command: Command, inherited: Vec<OwnedFd>) -> io::Result<Self> {
-        Self::spawn_in(command, inherited, OWN_GROUP)
+        Self::order(command, inherited, Group::Of(OWN_GROUP))
     }
 
-    /// The same in the process group of this number.
+    /// The same for a program whose processes do not end with it: those of its group are killed once it has ended.
+    pub(crate) fn spawn_guarded(command: Command, inherited: Vec<OwnedFd>) -> io::Result<Self> {
+        Self::order(command, inherited, Group::Guarded)
+    }
+
+    /// The same as [`Self::spawn`], in the process group of this number.
     pub(crate) fn spawn_in(command: Command, inherited: Vec<OwnedFd>, group: i32) -> io::Result<Self> {
+        Self::order(command, inherited, Group::Of(group))
+    }
+
+    fn order(command: Command, inherited: Vec<OwnedFd>, group: Group) -> io::Result<Self> {
         let (answer, answered) = channel();
         spawner()?
             .send(Order { command, inherited, group, answer })
@@ -73,6 +89,15 @@ impl BoundChild {
         let _ = pidfd_send_signal(self.pidfd.as_fd(), Signal::INT);
     }
 
+    /// Waits until the guard has killed what the child has left of its group.
+    fn wait_for_the_group(&self) {
+        let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) else { return };
+        let deadline = Instant::now() + REAP_LIMIT;
+        while test_kill_process_group(group).is_ok() && Instant::now() < deadline {
+            thread::sleep(GROUP_POLL);
+        }
+    }
+
     /// Asks it to end. Nothing happens if it has ended already.
     pub(crate) fn terminate(&self) {
         let _ = pidfd_send_signal(self.pidfd.as_fd(), Signal::TERM);
@@ -83,6 +108,9 @@ impl Drop for BoundChild {
     fn drop(&mut self) {
         let _ = pidfd_send_signal(self.pidfd.as_fd(), Signal::KILL);
         let _ = self.wait_within(REAP_LIMIT);
+        if let Group::Guarded = self.group {
+            self.wait_for_the_group();
+        }
     }
 }
 
@@ -96,10 +124,19 @@ pub(crate) fn describe_end(status: ExitStatus) -> String {
     }
 }
 
+/// The process group of a child.
+#[derive(Debug, Clone, Copy)]
+enum Group {
+    /// That of this number.
+    Of(i32),
+    /// One of its own, which ends with it.
+    Guarded,
+}
+
 struct Order {
     command: Command,
     inherited: Vec<OwnedFd>,
-    group: i32,
+    group: Group,
     answer: Sender<io::Result<BoundChild>>,
 }
 
@@ -120,7 +157,7 @@ fn spawner() -> io::Result<&'static Sender<Order>> {
     Ok(SPAWNER.get_or_init(|| sender))
 }
 
-fn spawn_here(mut command: Command, inherited: Vec<OwnedFd>, group: i32) -> io::Result<BoundChild> {
+fn spawn_here(mut command: Command, inherited: Vec<OwnedFd>, group: Group) -> io::Result<BoundChild> {
     let parent = rustix::process::getpid();
     let prepare = move || {
         set_parent_process_death_signal(Some(Signal::KILL))?;
@@ -131,12 +168,18 @@ fn spawn_here(mut command: Command, inherited: Vec<OwnedFd>, group: i32) -> io::
         for fd in &inherited {
             fcntl_setfd(fd, FdFlags::empty())?;
         }
-        Ok(())
+        match group {
+            Group::Of(_) => Ok(()),
+            Group::Guarded => guard_own_group(),
+        }
     };
     // A Ctrl-C at the terminal is virtbench's to hear: it stops the loads and keeps what was measured.
-    command.process_group(group);
-    // SAFETY: between fork and exec the closure makes three kinds of system calls, all of them
-    // async-signal-safe, and neither allocates nor takes a lock.
+    command.process_group(match group {
+        Group::Of(number) => number,
+        Group::Guarded => OWN_GROUP,
+    });
+    // SAFETY: between fork and exec the closure makes system calls only, all of them async-signal-safe, and neither allocates nor takes
+    // a lock.
     unsafe { command.pre_exec(prepare) };
     let mut child = command.spawn()?;
     let pidfd = i32::try_from(child.id())
@@ -145,7 +188,7 @@ fn spawn_here(mut command: Command, inherited: Vec<OwnedFd>, group: i32) -> io::
         .ok_or(Errno::SRCH)
         .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()));
     match pidfd {
-        Ok(pidfd) => Ok(BoundChild { child, pidfd }),
+        Ok(pidfd) => Ok(BoundChild { child, pidfd, group }),
         Err(error) => {
             let _ = child.kill();
             let _ = child.wait();
@@ -200,6 +243,39 @@ mod tests {
         let child = BoundChild::spawn(command, Vec::new()).unwrap();
         let pid = Pid::from_raw(i32::try_from(child.id()).unwrap());
         assert_eq!(rustix::process::getpgid(pid).unwrap(), pid.unwrap());
+    }
+
+    /// The ids of the processes of a group that live.
+    fn members(group: u32) -> Vec<i32> {
+        let all = procfs::process::all_processes().unwrap();
+        let of_group = all
+            .filter_map(|process| process.ok()?.stat().ok())
+            .filter(|stat| u32::try_from(stat.pgrp).is_ok_and(|pgrp| pgrp == group) && stat.state != 'Z');
+        of_group.map(|stat| stat.pid).collect()
+    }
+
+    fn wait_for_members(group: u32, count: usize) {
+        let until = Instant::now() + Duration::from_secs(30);
+        while members(group).len() != count {
+            assert!(Instant::now() < until, "{:?} are not {count}", members(group));
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    #[test]
+    fn what_a_guarded_child_has_started_ends_with_it_however_it_ends() {
+        for end in ["kill -KILL $$", "exit 0"] {
+            let mut command = Command::new("sh");
+            command.args(["-c", &format!("sleep 600 & sleep 600 & read line; {end}")]);
+            let (reader, writer) = std::io::pipe().unwrap();
+            command.stdin(reader);
+            let mut child = BoundChild::spawn_guarded(command, Vec::new()).unwrap();
+            let group = child.id();
+            wait_for_members(group, 3);
+            drop(writer);
+            assert!(child.wait_within(Duration::from_secs(30)).unwrap().is_some());
+            wait_for_members(group, 0);
+        }
     }
 
     #[test]

@@ -22,6 +22,7 @@ mod energy;
 mod error;
 mod far_times;
 mod filesystem;
+mod group_guard;
 mod guest;
 mod guest_disk;
 mod guest_network;

@@ -151,7 +151,19 @@ impl AgentProcess {
         inherited: Vec<OwnedFd>,
         what: &'static str,
     ) -> Result<Self, MachineError> {
-        Self::start(command, what, |command, writer| {
+        Self::start(command, what, BoundChild::spawn, |command, writer| {
+            command.stdin(Stdio::null()).stdout(writer.try_clone()?);
+            Ok(inherited)
+        })
+    }
+
+    /// The same of a program whose own processes would outlive it: see [`BoundChild::spawn_guarded`].
+    pub(crate) fn spawn_guarded(
+        command: Command,
+        inherited: Vec<OwnedFd>,
+        what: &'static str,
+    ) -> Result<Self, MachineError> {
+        Self::start(command, what, BoundChild::spawn_guarded, |command, writer| {
             command.stdin(Stdio::null()).stdout(writer.try_clone()?);
             Ok(inherited)
         })
@@ -164,7 +176,7 @@ impl AgentProcess {
         stream: OwnedFd,
         what: &'static str,
     ) -> Result<Self, MachineError> {
-        Self::start(command, what, |command, _| {
+        Self::start(command, what, BoundChild::spawn, |command, _| {
             command.stdin(stream.try_clone()?).stdout(stream);
             Ok(Vec::new())
         })
@@ -173,6 +185,7 @@ impl AgentProcess {
     fn start(
         mut command: Command,
         what: &'static str,
+        spawn: fn(Command, Vec<OwnedFd>) -> io::Result<BoundChild>,
         streams: impl FnOnce(&mut Command, &PipeWriter) -> io::Result<Vec<OwnedFd>>,
     ) -> Result<Self, MachineError> {
         let program = PathBuf::from(command.get_program());
@@ -181,7 +194,7 @@ impl AgentProcess {
             let inherited = streams(&mut command, &writer)?;
             command.stderr(writer);
             let words = format!("{command:?}");
-            let child = BoundChild::spawn(command, inherited)?;
+            let child = spawn(command, inherited)?;
             tracing::debug!(process = child.id(), %words, "{what} started");
             Ok(Self { child, console: Console::collect(reader)?, what })
         };

@@ -100,7 +100,9 @@ fn a_machine_serves_one_load_after_another() {
         for machine in &mut machines {
             let never = AtomicBool::new(false);
             let (_, measured) = or_mend(measure(&mut **machine, load(200), TimeLimits::default(), &never));
-            assert!(measured.outcome.total.operations > 0);
+            // On a busy host a guest may answer the first of them only after the measuring time.
+            let late = measured.outcome.in_flight_at_end.as_ref().map_or(0, |left| left.completed);
+            assert!(measured.outcome.total.operations + late > 0 && measured.outcome.errors == 0);
         }
     }
 }

@@ -97,7 +97,7 @@ impl UmlGuest {
         }
         let mut command = Command::new(&program);
         command.args(&arguments).env("TMPDIR", memory.folder()).env("HOME", folder.path());
-        let mut process = AgentProcess::spawn(command, inherited, "User Mode Linux")?;
+        let mut process = AgentProcess::spawn_guarded(command, inherited, "User Mode Linux")?;
         memory.taken_by(process.id());
         tracing::info!(
             process = process.id(),

@@ -67,11 +67,12 @@ fn configurations_are_measured_in_turn_and_say_what_they_are() {
 
     let records = records(&out);
     assert_eq!(records.len(), 8);
+    // A guest that a busy host gives no processor may do nothing for as long as is measured; not all of them in turn.
+    let counted = records.iter().flat_map(|record| {
+        ["total", "in_flight_at_end"].map(|part| record["outcome"][part]["operations"].as_u64())
+    });
+    assert!(counted.flatten().sum::<u64>() > 0, "{records:?}");
     for record in &records {
-        // A guest without its processor may have all of them in flight for as long as is measured.
-        let counted =
-            ["total", "in_flight_at_end"].map(|part| record["outcome"][part]["operations"].as_u64());
-        assert!(counted.into_iter().flatten().sum::<u64>() > 0, "{record}");
         let role = |role: &str| {
             let processes = record["processes"].as_array().unwrap();
             processes.iter().filter(|process| process["role"] == role).count()

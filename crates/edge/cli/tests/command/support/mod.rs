@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// How long anything may take before the test fails.
-pub const LIMIT: Duration = Duration::from_secs(120);
+pub const LIMIT: Duration = Duration::from_secs(240);
 
 /// How long an appliance may take to be built, its packages fetched.
 const BUILD_LIMIT: Duration = Duration::from_secs(900);

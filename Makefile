@@ -9,7 +9,7 @@ STUDY_BUILD = target/study/bin
 VIRTBENCH = $(STUDY_BUILD)/virtbench
 INSTALLED = target/release/virtbench
 
-.PHONY: help study check test soak bench profile fuzz fio-examples lint doc-check licences build whole install setup setup-study setup-check setup-install setup-test setup-lint setup-bench setup-predictions uml uml-kernel appliances check-predictions deviation evaluation clean
+.PHONY: help study check test soak bench profile fuzz fio-examples public-files lint doc-check licences build whole install setup setup-study setup-check setup-install setup-test setup-lint setup-bench setup-predictions uml uml-kernel appliances check-predictions deviation evaluation clean
 
 help:
 	@echo "make study    set up, build, and measure what virtualization costs this machine's storage"
@@ -24,6 +24,7 @@ help:
 	@echo "make evaluation  the evaluation of [VirtualFence 2013] in virtual time, into docs/data/fence-evaluation.json"
 	@echo "make profile  where each nanosecond of the engine's loops goes, into docs/profile.txt"
 	@echo "make fio-examples  FIO_EXAMPLES=FOLDER: how many of fio's example job files run"
+	@echo "make public-files  PUBLIC_FILES=FOLDER: how many .fio and .icf files below a folder run, and why the others do not"
 	@echo "make fuzz     feed every reader of foreign bytes with inventions, a minute each"
 	@echo "make build    the command with what compares storage, as make study uses it: target/study/bin/virtbench"
 	@echo "make lint     formatting, clippy"
@@ -119,6 +120,10 @@ doc-check: setup-lint
 
 licences: setup-study
 	scripts/deny.sh
+
+# Other people's files of fio and Iometer, in a folder of any shape.
+public-files:
+	PUBLIC_FILES=$(abspath $(PUBLIC_FILES)) $(CARGO) test --locked -p virtbench-formats --test all public_files:: -- --ignored --nocapture
 
 # The job files are fio's own: the folder `examples` of its source.
 fio-examples:

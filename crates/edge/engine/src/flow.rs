@@ -12,6 +12,16 @@ const LOOK_NS: u64 = 20_000;
 pub struct FlowGroup {
     operations: AtomicU64,
     weight: AtomicU64,
+    /// What of the weight belongs to workers that have yet to join.
+    expected: AtomicU64,
+}
+
+impl FlowGroup {
+    /// Counts workers of this weight together before they join, so that those that join first wait for them.
+    pub fn expect(&self, weight: u64) {
+        self.expected.fetch_add(weight, Ordering::Relaxed);
+        self.weight.fetch_add(weight, Ordering::Relaxed);
+    }
 }
 
 /// A load's part in a flow: each of its workers has this weight.
@@ -37,7 +47,12 @@ pub(crate) struct FlowShare {
 impl FlowShare {
     /// A worker that joins.
     pub(crate) fn join(flow: Flow) -> Self {
-        flow.group.weight.fetch_add(flow.weight.into(), Ordering::Relaxed);
+        let weight = u64::from(flow.weight);
+        let take = |expected: u64| expected.checked_sub(weight);
+        let was_expected = flow.group.expected.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
+        if was_expected.is_err() {
+            flow.group.weight.fetch_add(weight, Ordering::Relaxed);
+        }
         Self { flow, started: 0, draining: false }
     }
 
@@ -105,6 +120,31 @@ mod tests {
             assert_eq!(one.held_until(0, true), None);
             one.started();
         }
+    }
+
+    #[test]
+    fn a_worker_waits_for_one_that_is_expected() {
+        let group = Arc::<FlowGroup>::default();
+        group.expect(5);
+        let join = |weight| FlowShare::join(Flow { group: Arc::clone(&group), weight, sleep_ns: 0 });
+        let mut one = join(1);
+        for _ in 0..100 {
+            if one.held_until(0, true).is_none() {
+                one.started();
+            }
+        }
+        assert_eq!(one.started, 1, "the other has yet to join");
+        let mut four = join(4);
+        for _ in 0..1_000 {
+            for share in [&mut four, &mut one] {
+                if share.held_until(0, true).is_none() {
+                    share.started();
+                }
+            }
+        }
+        assert!(one.started.abs_diff(four.started / 4) <= 1, "{} and {}", one.started, four.started);
+        drop((one, four));
+        assert_eq!(group.weight.load(Ordering::Relaxed), 0);
     }
 
     #[test]

@@ -363,6 +363,12 @@ impl Worker<'_> {
                 wake_ns = open_loop.next_ns();
                 break;
             };
+            if let Some(look_ns) =
+                self.flow.as_mut().and_then(|flow| flow.held_until(now_ns, slots.is_idle()))
+            {
+                wake_ns = look_ns;
+                break;
+            }
             let Some(slot) = slots.take() else { break };
             let op = match self.stream.next_step() {
                 NextOp::Issue(op) if self.may_start(op, &mut refused) => op,
@@ -372,8 +378,13 @@ impl Worker<'_> {
                     wake_ns = NEVER_NS;
                     break;
                 }
-                // With a rate there are no delays: `LoadSpec::validate` refuses them.
-                NextOp::Issue(_) | NextOp::Wait(_) => {
+                // What becomes due during a delay waits, and then starts at once.
+                NextOp::Wait(delay_ns) => {
+                    slots.put_back(slot);
+                    wake_ns = now_ns + delay_ns;
+                    break;
+                }
+                NextOp::Issue(_) => {
                     slots.put_back(slot);
                     continue;
                 }
@@ -389,6 +400,7 @@ impl Worker<'_> {
             backend.queue(slot, op, self.buffers.slot(slot as usize).as_mut_ptr());
             if takes_turn {
                 open_loop.started();
+                self.flow.iter_mut().for_each(FlowShare::started);
             }
         }
         open_loop.note_backlog();

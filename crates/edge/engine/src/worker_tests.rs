@@ -127,6 +127,18 @@ fn a_target_slower_than_the_rate_shows_in_the_latency_and_not_in_the_service_tim
 }
 
 #[test]
+fn what_becomes_due_while_a_load_thinks_starts_afterwards() {
+    // Ten operations, then a delay of 60 ms, at a rate that gives sixty operations in that time: the delay decides, and nothing is lost.
+    let line = AccessLine { delay_ns: 60 * MS, burst: 10, ..AccessLine::new(4096, 100.0, 100.0) };
+    let report = run(Setup { rate: Some(1000.0), line, ..Setup::default() }, &mut slow(0));
+    let counts = report.open_loop.unwrap();
+    assert_eq!(counts.offered, 300);
+    let done = report.recorder.stats(1)[0].operations;
+    assert!((10..=50).contains(&done), "{done}");
+    assert_eq!(counts.backlog_end, 300 - done, "{counts:?}");
+}
+
+#[test]
 fn a_target_that_keeps_up_has_no_backlog() {
     let setup = Setup { rate: Some(200.0), ..Setup::default() };
     let report = run(setup, &mut slow(10_000));

@@ -6,3 +6,4 @@ mod documented;
 mod fio;
 mod fio_examples;
 mod nasty;
+mod public_files;

@@ -347,13 +347,6 @@ impl LoadSpec {
             if !(0.001..=MAX_RATE).contains(&per_second) {
                 return Err(LoadError::Rate { per_second });
             }
-            if self.access.lines.iter().any(|line| line.delay_ns > 0) {
-                return conflict(
-                    "`rate`",
-                    "`delay_ns`",
-                    "the rate alone says when operations start; leave one out",
-                );
-            }
         }
         let length_ns = self.trace.as_ref().and_then(Recording::paced_length_ns);
         if length_ns.is_some_and(|length_ns| self.ramp_ns > length_ns) {
@@ -457,11 +450,6 @@ mod tests {
         for per_second in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e8] {
             assert!(LoadSpec { rate: rate(per_second), ..load() }.validate().is_err(), "{per_second}");
         }
-        let thinking = message(|s| {
-            s.access.lines[0].delay_ns = 1;
-            s.rate = Some(Rate { per_second: 1.0, arrivals: Arrivals::Poisson });
-        });
-        assert!(thinking.contains("`rate` and `delay_ns`"), "{thinking}");
         let polled = message(|s| {
             s.uring.completion_polling = true;
             s.flush_every = Some(3);

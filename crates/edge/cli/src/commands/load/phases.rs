@@ -158,10 +158,13 @@ fn prepare<'a>(args: &LoadArgs, jobs: &[(usize, &'a Job)]) -> Result<Vec<Ready<'
             }
         };
         let spec = job.on(&target);
-        let flow = job.schedule.flow.map(|part| Flow {
-            group: Arc::clone(flows.entry(part.id).or_default()),
-            weight: part.weight,
-            sleep_ns: part.sleep_ns,
+        let flow = job.schedule.flow.map(|part| {
+            let group = Arc::clone(flows.entry(part.id).or_default());
+            // One that waits for another job joins when it starts: that job may be of its flow.
+            if job.schedule.after.is_empty() {
+                group.expect(u64::from(part.weight) * u64::from(spec.workers));
+            }
+            Flow { group, weight: part.weight, sleep_ns: part.sleep_ns }
         });
         ready.push(Ready { index: *index, job, target, spec, flow, ended: AtomicBool::new(false) });
     }

@@ -1,7 +1,8 @@
 //! From a job's options to the loads that it is here.
 
 use virtbench_workload::{
-    Amount, Arrivals, Content, EngineKind, FlushKind, LoadSpec, MAX_WORKERS, Rate, Traversal, WriteSync,
+    Amount, Arrivals, Content, EngineKind, FlushKind, LoadSpec, MAX_RATE, MAX_WORKERS, Rate, Traversal,
+    WriteSync,
 };
 
 use super::super::{
@@ -216,15 +217,8 @@ impl Draft {
                 format!("[{name}] steadystate needs steadystate_duration, of two checks at least"),
             );
         }
-        let has_flow = self.flow_weight > 0;
-        if has_flow && (self.rate_iops, self.rate_bytes) != ([None; 3], [None; 3]) {
-            findings.ignore(
-                at,
-                format!("[{name}] flow: a job that keeps a rate cannot keep step with others too"),
-            );
-        }
         Schedule {
-            flow: has_flow.then_some(FlowPart {
+            flow: (self.flow_weight > 0).then_some(FlowPart {
                 id: self.flow_id,
                 weight: self.flow_weight,
                 sleep_ns: self.flow_sleep_ns,
@@ -299,14 +293,20 @@ impl Draft {
                  for both here; give both a rate, or each a job",
             );
         }
+        let arrivals = if self.poisson { Arrivals::Poisson } else { Arrivals::Constant };
+        let per_second = per_clone * f64::from(workers);
+        if per_second > MAX_RATE {
+            findings
+                .note(format!("a rate of {per_second:.0} operations per second limits nothing, as in fio"));
+            return None;
+        }
         if !self.offload {
             findings.note(
                 "fio issues no more than iodepth operations under a rate; here they arrive at the rate, \
                  and latency counts from when each was due",
             );
         }
-        let arrivals = if self.poisson { Arrivals::Poisson } else { Arrivals::Constant };
-        Some(Rate { per_second: per_clone * f64::from(workers), arrivals })
+        Some(Rate { per_second, arrivals })
     }
 
     fn target(&self, name: &str, at: Location, clone: u32, findings: &mut Findings) -> Option<String> {

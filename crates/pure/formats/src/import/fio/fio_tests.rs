@@ -84,7 +84,6 @@ fn fio_options_mean_what_they_say() {
 fn fio_options_without_a_meaning_are_refused_by_line() {
     for (options, word) in [
         ("atomic=1", "line 4: atomic=1: an option of fio that cannot be honoured here"),
-        ("flow=4\nrate_iops=10", "keeps a rate cannot keep step"),
         ("zonesize=4k", "zonemode=strided only"),
         ("zonemode=zbd", "only none and strided"),
         ("iodpeth=4", "line 4: iodpeth=4: fio has no such option; did you mean iodepth?"),
@@ -301,4 +300,26 @@ fn command_lines_are_read_as_fio_reads_them() {
         let error = read(text).unwrap_err().to_string();
         assert!(error.contains(why), "{error}");
     }
+}
+
+#[test]
+fn sizes_written_as_ranges_and_rates_beyond_reach_are_what_fio_makes_of_them() {
+    let load =
+        import(b"[a]\nsize=1m\nrw=write\nbssplit=4k/40:36k-60k/60\n", Some(Format::Fio), false).unwrap();
+    let sizes: Vec<_> =
+        load.jobs[0].load.access.lines.iter().map(|line| (line.size_bytes, line.share_percent)).collect();
+    assert_eq!(sizes, [(4096, 40.0), (36864, 60.0)]);
+    assert!(
+        load.notes.iter().any(|note| note.contains("of 36k-60k fio takes the first number")),
+        "{:?}",
+        load.notes
+    );
+    let load = import(b"[a]\nsize=1m\nrate_iops=20000m\n", Some(Format::Fio), false).unwrap();
+    assert_eq!(load.jobs[0].load.rate, None);
+    assert!(load.notes.iter().any(|note| note.contains("limits nothing")), "{:?}", load.notes);
+    let one = |options: &str| fio(options).unwrap().jobs.remove(0);
+    assert_eq!(one("bsrange=4k:8k").load.access.lines.len(), 2);
+    let both = one("rate_iops=10\nthinktime=1ms\nflow=4");
+    assert!(both.load.rate.is_some() && both.load.access.lines[0].delay_ns == 1_000_000);
+    assert_eq!(both.schedule.flow.unwrap().weight, 4);
 }

@@ -321,7 +321,10 @@ fn read_split(text: &str) -> Result<Split, String> {
         let share = match share.trim() {
             "" => None,
             share => {
-                Some(integer(share).filter(|n| *n <= 100).ok_or("a share lies between 0 and 100")? as f64)
+                // fio reads the digits that it begins with.
+                let digits = share.find(|c: char| !c.is_ascii_digit()).unwrap_or(share.len());
+                let share = integer(&share[..digits]).filter(|n| *n <= 100);
+                Some(share.ok_or("a share lies between 0 and 100")? as f64)
             }
         };
         entries.push((size, share));
@@ -353,7 +356,7 @@ fn read_split(text: &str) -> Result<Split, String> {
 /// largest, all as likely, rounded down to multiples of the smallest and to the largest.
 #[allow(clippy::cast_precision_loss)]
 fn read_range(text: &str) -> Result<Split, String> {
-    let (least, most) = text.split_once('-').unwrap_or((text, text));
+    let (least, most) = text.split_once('-').or_else(|| text.split_once(':')).unwrap_or((text, text));
     let size = |text: &str| bytes(text).filter(|size| *size > 0).ok_or("not a range of sizes in bytes");
     let (least, most) = (size(least)?, size(most)?);
     if most < least {

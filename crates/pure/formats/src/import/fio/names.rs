@@ -82,7 +82,8 @@ pub fn unknown_option(name: &str) -> String {
 /// Why an engine is refused, whatever the caller tolerates.
 pub fn foreign_engine(name: &str) -> String {
     let engine = name.split(':').next().unwrap_or(name);
-    if OTHER_ENGINES.contains(&engine) {
+    // A name with a slash is a file that fio loads as an engine.
+    if OTHER_ENGINES.contains(&engine) || engine.contains('/') {
         return "an engine that does neither block nor file I/O of this machine; it cannot be run here, \
                 with `lenient` or without"
             .into();

@@ -37,6 +37,7 @@ const WITHOUT_EFFECT: &[&str] = &[
     "disk_util",
     "error_dump",
     "exitall_on_error",
+    "experimental_verify",
     "fadvise_hint",
     "fallocate",
     "file_service_type",
@@ -86,6 +87,7 @@ const WITHOUT_EFFECT: &[&str] = &[
     "unlink",
     "verify_dump",
     "verify_fatal",
+    "verify_interval",
     "verify_state_save",
     "write_bw_log",
     "write_hist_log",
@@ -99,7 +101,6 @@ const NEUTRAL: &[(&str, &[&str])] = &[
     ("bs_is_seq_rand", &["0"]),
     ("create_only", &["0"]),
     ("end_syncfs", &["0"]),
-    ("experimental_verify", &["0"]),
     ("fill_device", &["0"]),
     ("iodepth_batch", &["1"]),
     ("iodepth_batch_complete_max", &["1"]),
@@ -183,10 +184,21 @@ pub fn apply(
         .into_iter()
         .try_fold(false, |known, set| if known { Ok(true) } else { set(draft, key, value) });
     match known {
-        Ok(true) => {}
+        Ok(true) => {
+            if let ("bs" | "bssplit", Some(range)) = (key, value.and_then(range_in_sizes)) {
+                findings.note(format!(
+                    "{key}: of {range} fio takes the first number, not a range; bsrange is one"
+                ));
+            }
+        }
         Ok(false) => findings.ignore(at, format!("{}: {}", written(), unknown_option(setting.key))),
         Err(why) => findings.ignore(at, format!("{}: {why}", written())),
     }
+}
+
+/// What is written as a range where fio reads one size.
+fn range_in_sizes(text: &str) -> Option<&str> {
+    text.split([':', ',']).map(|part| part.split('/').next().unwrap_or("")).find(|size| size.contains('-'))
 }
 
 /// A value fit for a message.
@@ -218,8 +230,8 @@ fn size(value: Option<&str>) -> Result<u64, String> {
 
 /// Bytes, or a share of the target such as `50%`, up to a limit.
 fn quantity(value: Option<&str>, most_percent: u64) -> Result<Quantity, String> {
-    match given(value)?.strip_suffix('%') {
-        Some(share) => integer(share)
+    match given(value)?.split_once('%') {
+        Some((share, _)) => integer(share)
             .filter(|percent| *percent <= most_percent)
             .map(Quantity::Percent)
             .ok_or_else(|| format!("a share lies between 0 and {most_percent} %")),

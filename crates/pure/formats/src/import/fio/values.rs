@@ -3,10 +3,11 @@
 use virtbench_workload::MAX_PATTERN_BYTES;
 
 /// A size in bytes with `kb_base` 1024: `4k`, `4kb` are 4096 and `4ki`, `4kib` are 4000, contrary to
-/// what the units mean, as fio documents it.
+/// what the units mean, as fio documents it. As in fio, `:`, `-`, `,` and `/` end the number: `36k-60k` is 36k.
 pub fn bytes(text: &str) -> Option<u64> {
     let lower = text.trim().to_ascii_lowercase();
-    let (number, suffix) = number(&lower)?;
+    let lower = lower.find([':', '-', ',', '/']).map_or(lower.as_str(), |end| lower[..end].trim_end());
+    let (number, suffix) = number(lower)?;
     let (prefix, decimal) = match suffix.strip_suffix('b').unwrap_or(suffix) {
         "" => return Some(number),
         prefix => prefix.strip_suffix('i').map_or((prefix, false), |prefix| (prefix, true)),
@@ -133,6 +134,9 @@ mod tests {
             ("1m", Some(1 << 20)),
             ("2T", Some(2 << 40)),
             ("512b", Some(512)),
+            ("36k-60k", Some(36864)),
+            ("4k/15:1024k:85", Some(4096)),
+            ("-4k", None),
             ("20%", None),
             ("99999999999999p", None),
             ("", None),

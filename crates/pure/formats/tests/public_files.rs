@@ -16,22 +16,53 @@ use virtbench_formats::{Format, Surroundings, import_within};
 
 /// What scripts around the files put into their variables, where nothing beside them says more.
 fn variable(name: &str) -> Option<String> {
-    let value = match name {
+    let value = match name.to_ascii_uppercase().as_str() {
         "DEV" => "/dev/nvme0n1",
         "DEVICE" => "nvme0n1",
-        "BLKSIZE" | "BLOCKSIZE" | "BLOCK_SIZE" | "FIO_BS" => "4k",
+        "BLKSIZE" | "BS" | "BLOCKSIZE" | "BLOCK_SIZE" | "FIO_BS" => "4k",
         "MISC" => "64k",
         "SIZE" | "FILE_SIZE" | "FILESIZE" => "1g",
-        "IOENGINE" => "libaio",
+        "IOENGINE" | "IO_ENGINE" => "libaio",
         "RW" | "RANDRW" | "FIO_RW" => "randrw",
-        "FIO_DIR" | "DIRECTORY" | "PERF_FS" => "/mnt",
+        "FIO_DIR" | "MOUNT" | "DIRECTORY" | "PERF_FS" => "/mnt",
         "COMPPERCENT" | "PERF_COMPPERCENT" => "66",
         "COMPCHUNK" | "PERF_COMPCHUNK" => "4096",
         "RANDSEED" | "PERF_RANDSEED" => "1234",
-        "uri" => "nbd+unix:///?socket=/tmp/nbd.sock",
-        "OFFSET1" | "OFFSET2" | "TIME" | "RUNTIME" | "DEPTH" | "JOBS" | "RRATE" | "RAMPTIME" | "RAMP"
-        | "DEPTH1" | "DEPTH2" | "RATE1" | "RATE2" | "W1THINK" | "W2THINK" | "W3THINK" | "W4THINK"
-        | "W5THINK" | "INCREMENT" | "FIO_IODEPTH" | "RWMIXREAD" | "NUMJOBS" => "10",
+        "URI" => "nbd+unix:///?socket=/tmp/nbd.sock",
+        "OFFSET1"
+        | "OFFSET2"
+        | "TIME"
+        | "RUNTIME"
+        | "DEPTH"
+        | "JOBS"
+        | "RRATE"
+        | "RAMPTIME"
+        | "RAMP_TIME"
+        | "RAMP_TIME_RANDWRITE"
+        | "RAND_JOB_CNT"
+        | "RAND_JOB_QD"
+        | "SEQ_JOB_CNT"
+        | "SEQ_JOB_QD"
+        | "SIZE_GIB"
+        | "JOB"
+        | "APP_WORKERS"
+        | "NJOBS"
+        | "NUMJOB"
+        | "RAMP"
+        | "DEPTH1"
+        | "DEPTH2"
+        | "RATE1"
+        | "RATE2"
+        | "W1THINK"
+        | "W2THINK"
+        | "W3THINK"
+        | "W4THINK"
+        | "W5THINK"
+        | "INCREMENT"
+        | "FIO_IODEPTH"
+        | "IODEPTH"
+        | "RWMIXREAD"
+        | "NUMJOBS" => "10",
         "DIRECT" | "SYNC_TYPE" => "1",
         _ => return None,
     };
@@ -129,7 +160,7 @@ fn count(folder: &Path, format: Format, ending: &str) -> (usize, usize) {
         };
         let surroundings = Surroundings {
             variable: &variable,
-            size_of: &|target| target.starts_with("/dev/").then_some(1 << 40),
+            size_of: &|_| Some(1 << 40),
             text_of: &beside,
             processors: 8,
             ..Surroundings::default()

@@ -218,3 +218,18 @@ fn a_command_line_of_fio_runs_as_its_job_file() {
         operations(folder.path(), env!("CARGO_BIN_EXE_virtbench"), &["load", "--fio", &line, "--json"]);
     assert_eq!((theirs.len(), &theirs), (8, &ours));
 }
+
+#[test]
+fn sizes_end_where_fio_ends_them_and_rates_beyond_reach_limit_nothing() {
+    alike(1 << 20, "rw=write\nbssplit=36k-60k/100");
+    alike(1 << 20, "rw=read\nbs=64k-128k\nrate_iops=20000m");
+    alike(1 << 20, "rw=write\nbs=4k/15:1024k:85");
+    alike(1 << 20, "rw=write\nbs=64k\nsize=100%%\niodepth_batch=8");
+    alike_at_random(1 << 20, "rw=randwrite\nbsrange=64k:64k");
+}
+
+#[test]
+fn a_rate_and_pauses_leave_the_operations_as_they_are() {
+    let done = alike(64 << 10, "rw=write\nbs=4k\nrate_iops=400\nthinktime=10ms\nthinktime_blocks=4");
+    assert_eq!(done.len(), 16);
+}

@@ -104,6 +104,10 @@ pub struct Draft {
     pub offload: bool,
     pub direct: bool,
     pub keeps_cache: bool,
+    /// `iodepth_batch` other than 1.
+    pub batches: bool,
+    /// `fill_device`.
+    pub fills: bool,
     pub engine: Engine,
     /// Writes between two of fsync, and of fdatasync.
     pub flush_every: [Option<u32>; 2],
@@ -163,6 +167,8 @@ impl Default for Draft {
             offload: false,
             direct: false,
             keeps_cache: false,
+            batches: false,
+            fills: false,
             engine: Engine::Sync,
             flush_every: [None; 2],
             flush_at_end: false,

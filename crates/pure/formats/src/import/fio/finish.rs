@@ -59,6 +59,7 @@ impl Draft {
                 format!("[{name}] a file that is named twice: fio keeps a map of blocks for each; add norandommap, and leave out filesize and verify, or name it once"),
             );
         }
+        self.fill(section, findings);
         self.mix.follow_rates(self.rate_iops, self.rate_bytes, self.poisson);
         let mut load = self.load(section, workers, findings);
         let (amount, longest_bytes) = (load.amount, load.access.longest_bytes());
@@ -84,6 +85,26 @@ impl Draft {
                 ImportedJob { name, load, target, size_bytes, group, schedule }
             })
             .collect()
+    }
+
+    /// What `fill_device` means: a block device is written from its start to its end in any case, files would grow until their file system
+    /// is full.
+    fn fill(&mut self, Section { name, at, .. }: Section<'_>, findings: &mut Findings) {
+        let is_device = self.filename.as_ref().is_none_or(|file| file.starts_with("/dev/"));
+        let writes_on = !self.mix.pattern.random && self.mix.pattern.only_writes() && self.size.is_none();
+        match (self.fills, is_device && writes_on) {
+            (false, _) => {}
+            (true, true) => {
+                findings.note("fill_device: the target is to be a block device, of which each pass writes all; a file is not made");
+                self.must_exist = true;
+            }
+            (true, false) => findings.ignore(
+                at,
+                format!(
+                    "[{name}] fill_device: only whole block devices that are written in sequence are filled"
+                ),
+            ),
+        }
     }
 
     /// Puts zones into the mix, where they can be kept.
@@ -349,6 +370,15 @@ impl Draft {
     }
 
     fn engine(&self, findings: &mut Findings) -> (EngineKind, u32) {
+        if self.batches {
+            findings.note("iodepth_batch: what can start is handed to the kernel at once, however many operations it is");
+        }
+        if self.engine == Engine::Sync && self.uring.completion_polling {
+            findings.note(
+                "io_uring with one operation in flight stands in for a synchronous engine that polls (hipri)",
+            );
+            return (EngineKind::IoUring, 1);
+        }
         match self.engine {
             Engine::Sync => {
                 if self.depth > 1 {

@@ -84,10 +84,11 @@ fn fio_options_mean_what_they_say() {
 fn fio_options_without_a_meaning_are_refused_by_line() {
     for (options, word) in [
         ("atomic=1", "line 4: atomic=1: an option of fio that cannot be honoured here"),
+        ("fill_device=1\nrw=write\nfilename=/srv/a", "only whole block devices"),
+        ("fill_device=1\nrw=randwrite\nfilename=/dev/sda", "only whole block devices"),
         ("zonesize=4k", "zonemode=strided only"),
         ("zonemode=zbd", "only none and strided"),
         ("iodpeth=4", "line 4: iodpeth=4: fio has no such option; did you mean iodepth?"),
-        ("iodepth_batch=16", "iodepth_batch=16"),
         ("size=20%", "does not exist yet"),
         ("filename=/a:/b", "fio uses /a and /b in turn"),
         ("filename=/a\nfilename=/b", "line 5: filename=/b: fio uses /a and /b in turn"),
@@ -322,4 +323,8 @@ fn sizes_written_as_ranges_and_rates_beyond_reach_are_what_fio_makes_of_them() {
     let both = one("rate_iops=10\nthinktime=1ms\nflow=4");
     assert!(both.load.rate.is_some() && both.load.access.lines[0].delay_ns == 1_000_000);
     assert_eq!(both.schedule.flow.unwrap().weight, 4);
+    assert!(one("fill_device=1\nrw=write\nfilename=/dev/sda").schedule.must_exist);
+    let polls = one("ioengine=pvsync2\nhipri\ndirect=1\niodepth=4").load;
+    assert_eq!((polls.engine, polls.outstanding), (virtbench_workload::EngineKind::IoUring, 1));
+    assert_eq!(one("ioengine=libaio\niodepth=32\niodepth_batch=8").load.outstanding, 32);
 }

@@ -55,6 +55,11 @@ impl Pattern {
         Ok(Self { random, reads, writes, trims, hole_bytes })
     }
 
+    /// Whether it does nothing but write.
+    pub fn only_writes(self) -> bool {
+        self.writes && !self.reads
+    }
+
     /// Whether it does anything but read.
     fn others(self) -> bool {
         self.writes || self.trims

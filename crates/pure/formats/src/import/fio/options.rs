@@ -8,7 +8,7 @@ use super::expand::expand;
 use super::ini::Setting;
 use super::mix::{Pattern, placements};
 use super::names::{foreign_engine, unknown_option};
-use super::values::{by_direction, bytes, integer, pattern, processors, switch, time_ns};
+use super::values::{bytes, integer, numbers_by_direction, pattern, processors, switch, time_ns};
 
 const SECOND_NS: u64 = 1_000_000_000;
 const MICROSECOND_NS: u64 = 1_000;
@@ -69,6 +69,7 @@ const WITHOUT_EFFECT: &[&str] = &[
     "new_group",
     "nonvectored",
     "opendir",
+    "openfiles",
     "overwrite",
     "per_job_logs",
     "percentile_list",
@@ -96,18 +97,18 @@ const WITHOUT_EFFECT: &[&str] = &[
     "write_lat_log",
 ];
 
+/// Options with a value for reads, writes and trims each.
+const THREE_VALUES: [&str; 6] = ["bs", "blockalign", "percentage_random", "rate", "rate_iops", "rate_min"];
+
 /// Options whose neutral value asks for nothing.
 const NEUTRAL: &[(&str, &[&str])] = &[
     ("bs_is_seq_rand", &["0"]),
     ("create_only", &["0"]),
     ("end_syncfs", &["0"]),
-    ("fill_device", &["0"]),
-    ("iodepth_batch", &["1"]),
     ("iodepth_batch_complete_max", &["1"]),
     ("iodepth_batch_complete_min", &["1"]),
     ("kb_base", &["1024"]),
     ("nrfiles", &["1"]),
-    ("openfiles", &["1"]),
     ("pre_read", &["0"]),
     ("rw_sequencer", &["sequential"]),
     ("serialize_overlap", &["0"]),
@@ -185,10 +186,16 @@ pub fn apply(
         .try_fold(false, |known, set| if known { Ok(true) } else { set(draft, key, value) });
     match known {
         Ok(true) => {
-            if let ("bs" | "bssplit", Some(range)) = (key, value.and_then(range_in_sizes)) {
+            let many = value.is_some_and(|value| value.split([',', ':']).count() > 3);
+            if many && THREE_VALUES.contains(&key) {
                 findings.note(format!(
-                    "{key}: of {range} fio takes the first number, not a range; bsrange is one"
+                    "{key}: fio takes three values, for reads, writes and trims, and passes over the rest"
                 ));
+            }
+            if let ("bs" | "bssplit", Some(range)) = (key, value.and_then(range_in_sizes)) {
+                let takes =
+                    if key == "bs" { "its parts for reads, writes and trims" } else { "the first number" };
+                findings.note(format!("{key}: of {range} fio takes {takes}; bsrange is a range"));
             }
         }
         Ok(false) => findings.ignore(at, format!("{}: {}", written(), unknown_option(setting.key))),
@@ -267,7 +274,7 @@ fn set(draft: &mut Draft, key: &str, value: Option<&str>) -> Result<bool, String
             }
         }
         "percentage_random" => {
-            let parts = by_direction(given(value)?).ok_or("more than three values")?;
+            let parts = numbers_by_direction(given(value)?);
             for (share, part) in mix.random_percents.iter_mut().zip(parts) {
                 *share = percent(Some(part.unwrap_or("100")))? as f64;
             }
@@ -276,6 +283,7 @@ fn set(draft: &mut Draft, key: &str, value: Option<&str>) -> Result<bool, String
         "thinktime" => mix.think_ns = time(value, MICROSECOND_NS)?,
         "thinktime_blocks" => mix.think_blocks = small(value)?,
         "iodepth" => draft.depth = small(value)?,
+        "iodepth_batch" => draft.batches = small(value)? != 1,
         "numjobs" => draft.clones = small(value)?,
         "size" => draft.size = Some(quantity(value, 100)?),
         "filesize" => draft.file_bytes = Some(size(value)?),
@@ -290,6 +298,7 @@ fn set(draft: &mut Draft, key: &str, value: Option<&str>) -> Result<bool, String
         "libblkio_driver" => draft.driver = Some(given(value)?.to_owned()),
         "direct" => draft.direct = flag(value)?,
         "buffered" => draft.direct = !flag(value)?,
+        "fill_device" => draft.fills = flag(value)?,
         "invalidate" => draft.keeps_cache = !flag(value)?,
         "sqthread_poll" => draft.uring.submission_polling = flag(value)?,
         "hipri" => draft.uring.completion_polling = flag(value)?,
@@ -395,7 +404,7 @@ fn steady(text: &str) -> Result<(SteadyMetric, bool, f64, bool), String> {
 }
 
 fn sizes(text: &str) -> Result<[Option<u64>; 3], String> {
-    let parts = by_direction(text).ok_or("more than three values")?;
+    let parts = numbers_by_direction(text);
     let mut values = [None; 3];
     for (value, part) in values.iter_mut().zip(parts) {
         *value = part.map(|part| bytes(part).ok_or("not a size in bytes")).transpose()?;

@@ -95,11 +95,26 @@ pub fn switch(value: Option<&str>) -> Option<bool> {
 /// The parts for reads, writes and trims. A part not followed by a comma holds for what comes after
 /// it; an empty one means the default.
 pub fn by_direction(text: &str) -> Option<[Option<&str>; 3]> {
-    let parts: Vec<&str> = text.split(',').map(str::trim).take(4).collect();
+    of_parts(&text.split(',').map(str::trim).take(4).collect::<Vec<_>>())
+}
+
+/// The same of options that are numbers: where what is left has no comma, a colon separates, and where it has none either, a dash. What comes
+/// behind three is passed over.
+pub fn numbers_by_direction(text: &str) -> [Option<&str>; 3] {
+    let (mut parts, mut rest) = (Vec::new(), text.trim());
+    while let (Some(at), true) = ([',', ':', '-'].iter().find_map(|c| rest.find(*c)), parts.len() < 3) {
+        parts.push(rest[..at].trim());
+        rest = rest[at + 1..].trim_start();
+    }
+    parts.push(rest);
+    parts.truncate(3);
+    of_parts(&parts).unwrap_or_default()
+}
+
+fn of_parts<'a>(parts: &[&'a str]) -> Option<[Option<&'a str>; 3]> {
     let last = *parts.last()?;
-    let full = |part: &'_ str| !part.is_empty();
-    (parts.len() <= 3)
-        .then(|| [0, 1, 2].map(|index| Some(*parts.get(index).unwrap_or(&last)).filter(|part| full(part))))
+    let full = |part: &&str| !part.is_empty();
+    (parts.len() <= 3).then(|| [0, 1, 2].map(|index| Some(*parts.get(index).unwrap_or(&last)).filter(full)))
 }
 
 /// Processors such as `0-3,6`, at most 1024 of them.
@@ -163,6 +178,10 @@ mod tests {
         assert_eq!(by_direction(",8k"), Some([None, Some("8k"), Some("8k")]));
         assert_eq!(by_direction("4k"), Some([Some("4k"); 3]));
         assert_eq!(by_direction("1,2,3,4"), None);
+        assert_eq!(by_direction("4k:8k"), Some([Some("4k:8k"); 3]));
+        assert_eq!(numbers_by_direction("4k/15:1024k:85:9"), [Some("4k/15"), Some("1024k"), Some("85")]);
+        assert_eq!(numbers_by_direction("64k-128k"), [Some("64k"), Some("128k"), Some("128k")]);
+        assert_eq!(numbers_by_direction(",4k/15:1024k:85,"), [None, Some("4k/15:1024k:85"), None]);
     }
 
     #[test]

@@ -132,7 +132,13 @@ impl Fence {
     /// # Errors
     /// The I/O is not outstanding; nothing has changed.
     pub fn on_device(&mut self, now: Time, completion: Completion) -> Result<(), UnknownIo> {
-        if let Some(owner) = self.ports.completed(now, &completion)? {
+        let io = self.ports.io(completion.io).map(|io| (io.queued.device, io.queued.op));
+        let owner = self.ports.completed(now, &completion)?;
+        if completion.result.is_err() && io == Some((Device::Slow, DeviceOp::Flush)) {
+            let ports = &mut self.ports;
+            self.cache.iter_mut().for_each(|partition| partition.slow_sync_failed(now, ports));
+        }
+        if let Some(owner) = owner {
             self.hand_out(now, &completion, owner);
         }
         self.advance(now);

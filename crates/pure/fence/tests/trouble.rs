@@ -208,6 +208,76 @@ fn a_sync_that_fails_does_not_count_what_was_written_before_the_next() {
     assert!(left > 0 && left <= again.len() as u64, "{left} blocks left, {again:?} were written");
 }
 
+/// Two partitions over one slow device: a failure of its sync is told to one of them only.
+#[test]
+fn a_sync_that_fails_counts_for_every_disk_that_has_written() {
+    let mut config = config();
+    config.disks.push(DiskConfig { uuid: [2; 16], offset_bytes: 1 << 20, size_bytes: 1 << 20 });
+    config.slow.size_bytes = 2 << 20;
+    config.fast.size_bytes = Layout::new(&[BLOCKS; 2]).end_bytes;
+    if let Backing::Cached(cache) = &mut config.backing {
+        cache.partitions = CachePartitions::PerDisk(vec![BLOCKS; 2]);
+    }
+    let mut fence = Fence::new(config).unwrap();
+    let (mut held, mut writes, mut next, mut lost, mut failed) = (Vec::new(), BTreeMap::new(), 0, 0, false);
+    let mut now = 0;
+    let mut step = |fence: &mut Fence, request: Option<(u16, Op, u64)>| {
+        now += 1;
+        if let Some((disk, op, block)) = request {
+            next += 1;
+            let len_bytes = if op == Op::Flush { 0 } else { 4096 };
+            let (id, buffer) = (RequestId(next), BufferId(next));
+            let request =
+                Request { id, disk: DiskId(disk), op, offset_bytes: block * 4096, len_bytes, buffer };
+            fence.submit(Time::from_ns(now), request);
+        }
+        while let Some(effect) = fence.poll_effect() {
+            let Effect::Dispatch(io) = effect else { continue };
+            let place = (io.disk, io.offset_bytes);
+            match (io.device, io.op) {
+                // Both have written and sync at the same time; the first hears of it.
+                (Device::Slow, DeviceOp::Flush) if !failed && held.len() < 2 => {
+                    held.push(io);
+                    if held.len() < 2 {
+                        continue;
+                    }
+                    failed = true;
+                    lost = writes.len();
+                    writes.clear();
+                    for (result, io) in [Err(IoError::Device(5)), Ok(())].into_iter().zip(held.drain(..)) {
+                        let done = Completion { io: io.id, result, data_crc: 0 };
+                        fence.on_device(Time::from_ns(now), done).unwrap();
+                    }
+                    continue;
+                }
+                (Device::Slow, DeviceOp::Write) => drop(writes.insert(place, ())),
+                _ => {}
+            }
+            fence
+                .on_device(Time::from_ns(now), Completion { io: io.id, result: Ok(()), data_crc: 0 })
+                .unwrap();
+        }
+        (lost, writes.len())
+    };
+    for block in 0..55 {
+        for disk in 0..2 {
+            step(&mut fence, Some((disk, Op::Write, block)));
+            step(&mut fence, Some((disk, Op::Flush, 0)));
+        }
+    }
+    let mut end = (0, 0);
+    for _ in 0..100 {
+        if let Some(deadline) = fence.next_deadline() {
+            fence.on_timer(deadline);
+        }
+        end = step(&mut fence, None);
+    }
+    let (lost, written) = end;
+    assert!(lost > 1, "both disks had written {lost} blocks when the sync failed");
+    let used: u32 = fence.cache_counts().map(|counts| counts.used + counts.writing).sum();
+    assert!(110 - used as usize <= written, "{used} of 110 blocks are cached, {written} were written again");
+}
+
 #[test]
 fn a_trim_reaches_the_slow_device_and_what_is_dirty_is_not_written_back() {
     let mut world = World::new();

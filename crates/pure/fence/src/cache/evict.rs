@@ -95,10 +95,11 @@ impl Partition {
     }
 
     fn sync_if_due(&mut self, now: Time, ports: &mut Ports) {
-        let WriteBack { under_way, written, syncing, .. } = &mut self.write_back;
+        let WriteBack { under_way, written, syncing, epoch, syncing_epoch, .. } = &mut self.write_back;
         let due = *under_way == 0 || written.len() >= SYNC_AFTER;
         let (Some(&block), true) = (written.first(), due && syncing.is_empty()) else { return };
         std::mem::swap(written, syncing);
+        *syncing_epoch = *epoch;
         let disk = DiskId(super::table::disk_of(self.table.key(block)));
         let owner = Owner::WriteBackSync { partition: self.id };
         ports.enqueue(
@@ -119,6 +120,10 @@ impl Partition {
     pub(super) fn on_write_back_sync(&mut self, now: Time, result: Result<(), IoError>, ports: &mut Ports) {
         let mut synced = std::mem::take(&mut self.write_back.syncing);
         match result {
+            // Another sync has failed meanwhile, and took with it that this one would have: the kernel tells a failure once.
+            Ok(()) if self.write_back.syncing_epoch != self.write_back.epoch => {
+                synced.drain(..).for_each(|block| self.keep(now, block, ports));
+            }
             Ok(()) => {
                 self.write_back.trouble = None;
                 for block in synced.drain(..) {
@@ -131,17 +136,20 @@ impl Partition {
                 }
             }
             Err(error) => {
-                self.write_back.epoch = self.write_back.epoch.wrapping_add(1);
                 self.write_back_failed(now, error, ports);
-                // What was written since may have gone with it.
-                synced.append(&mut self.write_back.written);
-                for block in synced.drain(..) {
-                    self.keep(now, block, ports);
-                }
+                synced.drain(..).for_each(|block| self.keep(now, block, ports));
             }
         }
         self.write_back.syncing = synced;
         self.sync_if_due(now, ports);
+    }
+
+    /// A sync of the slow device has failed, of this partition or another: what was written to it before and is not known to be stable may
+    /// have gone with it, of all disks.
+    pub(crate) fn slow_sync_failed(&mut self, now: Time, ports: &mut Ports) {
+        self.write_back.epoch = self.write_back.epoch.wrapping_add(1);
+        let written = std::mem::take(&mut self.write_back.written);
+        written.into_iter().for_each(|block| self.keep(now, block, ports));
     }
 
     /// Stays dirty in the cache, the only place that has it.

@@ -10,7 +10,9 @@
 //! must answer: what was answered is there, flushed or not, if it was given a log in memory.
 //!
 //! **The error contract.** Any I/O may fail. A failed read has filled its memory with anything, of a failed write any
-//! sectors have taken effect, a failed flush has covered nothing. What had completed before stays as it was.
+//! sectors have taken effect, a failed flush has covered nothing. Behind a cache it has the slow device lose any of the sectors, of all
+//! disks, that no flush has covered, and no later flush says so, as kernels drop pages that they could not write. What else had completed
+//! before stays as it was.
 
 pub const SECTOR: usize = 512;
 
@@ -60,6 +62,14 @@ impl Disk {
                 let id = self.write(offset + sector * SECTOR, data.to_vec());
                 self.complete(id);
             }
+        }
+    }
+
+    /// Of what has completed and no flush has covered, any sectors are lost that `stored` does not name.
+    pub fn lose(&mut self, mut stored: impl FnMut() -> bool) {
+        let completed = self.unflushed.iter().filter(|write| write.completed);
+        for id in completed.map(|write| write.id).collect::<Vec<_>>() {
+            self.fail(id, &mut stored);
         }
     }
 

@@ -177,6 +177,11 @@ impl World {
         match io.op {
             DeviceOp::Read => self.arrive(&io, &vec![RUBBISH; io.len_bytes as usize]),
             DeviceOp::Write | DeviceOp::Discard => self.disks[io.device.index()].fail(write, &mut chance),
+            DeviceOp::Flush
+                if io.device == Device::Slow && matches!(self.config.backing, Backing::Cached(_)) =>
+            {
+                self.disks[0].lose(&mut chance);
+            }
             DeviceOp::Flush => {}
         }
         let shared =

@@ -31,20 +31,33 @@ struct Contents {
     /// What was answered since the last sync: where, and what.
     unsynced: Vec<(usize, Vec<u8>)>,
     is_off: bool,
-    /// What writes fail with.
-    refuses: Option<Errno>,
+    /// What fails, and with what.
+    refuses: Option<(Work, Errno)>,
+}
+
+/// What is asked of a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Work {
+    Read,
+    Write,
+    Sync,
 }
 
 impl Contents {
+    fn check(&self, work: Work) -> Result<(), Errno> {
+        match self.refuses {
+            Some((refused, errno)) if refused == work => Err(errno),
+            _ => Ok(()),
+        }
+    }
+
     fn range(&self, offset: u64, len: usize) -> Result<std::ops::Range<usize>, Errno> {
         let start = usize::try_from(offset).unwrap_or(usize::MAX).min(self.now.len());
         if self.is_off { Err(Errno::EIO) } else { Ok(start..start.saturating_add(len).min(self.now.len())) }
     }
 
     fn write(&mut self, offset: u64, data: &[u8]) -> Result<u32, Errno> {
-        if let Some(errno) = self.refuses {
-            return Err(errno);
-        }
+        self.check(Work::Write)?;
         let range = self.range(offset, data.len())?;
         let data = &data[..range.len()];
         self.now[range.clone()].copy_from_slice(data);
@@ -53,6 +66,7 @@ impl Contents {
     }
 
     fn sync(&mut self) -> Result<(), Errno> {
+        self.check(Work::Sync)?;
         if self.is_off {
             return Err(Errno::EIO);
         }
@@ -111,7 +125,12 @@ impl PowerDisk {
 
     /// Has writes fail from now on, with such an error or no more.
     pub fn refuse(&self, errno: Option<Errno>) {
-        self.contents.lock().unwrap().refuses = errno;
+        self.refuse_work(errno.map(|errno| (Work::Write, errno)));
+    }
+
+    /// The same, of any work.
+    pub fn refuse_work(&self, refuses: Option<(Work, Errno)>) {
+        self.contents.lock().unwrap().refuses = refuses;
     }
 
     /// Has it answer nothing until what is returned is dropped.
@@ -210,7 +229,7 @@ impl Filesystem for Served {
         reply: ReplyData,
     ) {
         let contents = self.0.lock().unwrap();
-        match contents.range(offset, size as usize) {
+        match contents.check(Work::Read).and_then(|()| contents.range(offset, size as usize)) {
             Ok(range) => reply.data(&contents.now[range]),
             Err(error) => reply.error(error),
         }

@@ -1,6 +1,6 @@
 //! From targets to a configuration: candidates, what each does in simulation, and which none beats.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use virtbench_fence::catalogue;
 use virtbench_fence::predict::Predictors;
@@ -24,7 +24,8 @@ const MOST_SLOTS: f64 = 4.0;
 const CARRIED: f64 = 0.95;
 
 /// What is asked for.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Targets {
     /// What the machines do.
     pub workload: Personality,
@@ -45,6 +46,9 @@ pub enum PlanError {
     /// Not above zero.
     #[error("{0} {1}: give a number above 0")]
     Target(&'static str, f64),
+    /// Of a plan that is read.
+    #[error("{0}: {1}")]
+    Value(&'static str, &'static str),
 }
 
 impl Targets {
@@ -67,7 +71,7 @@ impl Targets {
 }
 
 /// Where partitions lie on the hard disk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Layout {
     /// Side by side: the head's ways between them are short.

@@ -66,6 +66,7 @@ Examples:
   virtbench fence simulate --html fence.html
   virtbench fence simulate --figure 1 --workload fileserver --rpm 15000
   virtbench fence simulate --trace web.csv --trace database.csv --html traces.html
+  virtbench fence simulate --plan plan.toml --seed 2
   virtbench fence simulate --json | jq '.rows[] | select(.outside_band > 0)'")]
 pub struct SimulateArgs {
     /// Only this figure of the paper; may be repeated: 1, 4a, 4b, 5, 6, 7, 8, own [default: all]
@@ -78,6 +79,9 @@ pub struct SimulateArgs {
     /// (see docs/formats.md); repeated, once for each machine
     #[arg(long, value_name = "FILE", conflicts_with_all = ["figure", "workload"])]
     pub trace: Vec<PathBuf>,
+    /// Instead of the paper's figures, a plan as `fence plan --toml` prints it; options of the world go before what it says
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["figure", "workload", "trace", "config"])]
+    pub plan: Option<PathBuf>,
     /// How fast traces are replayed: recorded, or a speed such as 2x
     #[arg(long, value_name = "PACE", default_value = "recorded", requires = "trace")]
     pub pace: Pace,
@@ -147,7 +151,8 @@ in .met.
 
 Examples:
   virtbench fence plan --workload mailserver --load 15,45,45,45 --deviation 15 --response 60
-  virtbench fence plan --workload webserver --load 20,20 --deviation 10 --response 30 --html plan.html")]
+  virtbench fence plan --workload webserver --load 20,20 --deviation 10 --response 30 --html plan.html
+  virtbench fence plan --workload webserver --load 20,20 --deviation 10 --response 30 --toml > plan.toml")]
 pub struct PlanArgs {
     /// What the machines do: fileserver, mailserver or webserver
     #[arg(long, value_name = "NAME")]
@@ -169,6 +174,9 @@ pub struct PlanArgs {
     /// Write the page with the front here
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+    /// Print the nearest plan as a file that `fence simulate --plan` takes
+    #[arg(long, conflicts_with = "json")]
+    pub toml: bool,
     /// Print one JSON object instead of tables
     #[arg(long)]
     pub json: bool,

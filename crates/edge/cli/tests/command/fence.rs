@@ -189,3 +189,24 @@ fn a_plan_meets_targets_or_says_that_none_does() {
         assert!(String::from_utf8_lossy(&output.stderr).contains(named), "{arguments:?}");
     }
 }
+
+#[test]
+fn a_plan_that_is_printed_as_a_file_is_simulated_again_with_the_same_figures() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("plan.toml");
+    let path = file.to_str().unwrap();
+    let printed =
+        plan(&["--deviation", "20", "--response", "100", "--budget", "1", "--replications", "3", "--toml"]);
+    assert!(printed.status.success(), "{}", String::from_utf8_lossy(&printed.stderr));
+    std::fs::write(&file, &printed.stdout).unwrap();
+    let again = simulate(&["--plan", path, "--json"]);
+    assert!(again.status.success(), "{}", String::from_utf8_lossy(&again.stderr));
+    let again: serde_json::Value = serde_json::from_slice(&again.stdout).unwrap();
+    let verdict = format!("# {}\n", again["verdict"].as_str().unwrap());
+    let printed = String::from_utf8(printed.stdout).unwrap();
+    assert!(printed.starts_with(&verdict), "{verdict}{printed}");
+    std::fs::write(&file, printed.replace("hit_percent = ", "hit_percent = 1")).unwrap();
+    let refused = simulate(&["--plan", path]);
+    let error = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(refused.status.code() == Some(2) && error.contains("hit_percent"), "{error}");
+}

@@ -2,17 +2,18 @@
 
 use std::fs;
 use std::io::Write;
+use std::path::Path;
 
 use anyhow::Context;
 use serde::Serialize;
-use virtbench_fence_evaluation::{Layout, Plan, Settings, Targets, Trial, front, plans, survivors};
+use virtbench_fence_evaluation::{Layout, Plan, Planned, Settings, Targets, Trial, front, plans, survivors};
 use virtbench_model::Estimate;
 use virtbench_report::{FenceFigure, FencePage, FenceTable, FenceValue, fence_html};
 
 use super::cell::cell;
 use super::evaluate::{calibrated, finished, threads};
 use super::{parallel, settings, table};
-use crate::args::fence::PlanArgs;
+use crate::args::fence::{PlanArgs, SimulateArgs};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::progress;
 use crate::say::print_json;
@@ -34,39 +35,55 @@ pub fn execute(args: &PlanArgs) -> Outcome {
     let candidates = plans(&targets.loads);
     let accesses = (settings.accesses / FIRST_SHARE).max(100);
     let brief = Settings { accesses, replications: FIRST_REPLICATIONS, ..settings };
-    let first = try_all(&candidates, &targets, &brief, args)?;
+    let first = try_all(&candidates, &targets, &brief, args.world.jobs)?;
     let kept: Vec<Plan> = survivors(&first, &targets, usize::from(args.budget))
         .into_iter()
         .filter_map(|place| candidates.get(place).copied())
         .collect();
-    let trials = try_all(&kept, &targets, &settings, args)?;
+    let trials = try_all(&kept, &targets, &settings, args.world.jobs)?;
     let found = Found::new(&targets, candidates.len(), &trials);
     if let Some(path) = &args.html {
         let html = found.page(&settings);
         fs::write(path, html).with_context(|| format!("--html {}: cannot be written", path.display()))?;
     }
-    let mut out = std::io::stdout().lock();
-    if args.json {
-        print_json(&found)?;
-    } else {
-        writeln!(out, "{}", found.verdict)?;
-        table::plain(&mut out, &found.table())?;
+    if args.toml {
+        let nearest = trials.iter().min_by(|a, b| a.shortfall(&targets).total_cmp(&b.shortfall(&targets)));
+        let nearest = nearest.ok_or_else(|| Failure::message(Kind::Other, "no candidate was simulated"))?;
+        let text = toml::to_string(&Planned::new(&targets, &nearest.plan, &settings))
+            .context("the plan cannot be written as TOML")?;
+        writeln!(std::io::stdout().lock(), "# {}\n{text}", found.verdict)?;
+        return Ok(());
     }
-    Ok(())
+    found.print(args.json)
+}
+
+/// Simulates a plan that a file holds, and prints what it does.
+pub fn again(path: &Path, args: &SimulateArgs) -> Outcome {
+    let planned: Planned = settings::read("--plan", path)?;
+    let wrong = |error: String| Failure::message(Kind::Usage, format!("--plan {}: {error}", path.display()));
+    let plan = planned.plan().map_err(|error| wrong(error.to_string()))?;
+    let settings = settings::over(planned.settings, &args.world)?;
+    let trials = try_all(&[plan], &planned.targets, &settings, args.world.jobs)?;
+    let found = Found::new(&planned.targets, 1, &trials);
+    if let Some(path) = &args.html {
+        fs::write(path, found.page(&settings))
+            .with_context(|| format!("--html {}: cannot be written", path.display()))?;
+    }
+    found.print(args.json)
 }
 
 fn try_all(
     plans: &[Plan],
     targets: &Targets,
     settings: &Settings,
-    args: &PlanArgs,
+    jobs: Option<usize>,
 ) -> Result<Vec<Trial>, Failure> {
     let calibration = calibrated(settings)?;
     let progress = progress::bar(plans.len() as u64, "candidates");
     progress.tick();
     let results = parallel::in_order(
         plans,
-        threads(args.world.jobs),
+        threads(jobs),
         || progress.inc(1),
         |plan| {
             plan.try_out(targets, settings, &calibration.predictors)
@@ -151,6 +168,17 @@ impl<'a> Found<'a> {
         Self { targets, met, verdict, candidates: [candidates, trials.len()], plans }
     }
 
+    fn print(&self, json: bool) -> Outcome {
+        if json {
+            print_json(self)?;
+            return Ok(());
+        }
+        let mut out = std::io::stdout().lock();
+        writeln!(out, "{}", self.verdict)?;
+        table::plain(&mut out, &self.table())?;
+        Ok(())
+    }
+
     fn table(&self) -> FenceTable {
         let cells = |row: &Row| {
             vec![
@@ -170,10 +198,14 @@ impl<'a> Found<'a> {
         FenceTable {
             title: "Plans".to_owned(),
             caption: format!(
-                "{} candidates were simulated briefly, these {} at length; nearest to the targets first. Deviation and \
-                 response time are those of the machine with the most; load is the least share reached. No candidate \
-                 of the same scheduler beats one on the front in both.",
-                self.candidates[0], self.candidates[1]
+                "{}Deviation and response time are those of the machine with the most; load is the least share reached. No \
+                 candidate of the same scheduler beats one on the front in both.",
+                match self.candidates {
+                    [1, 1] => String::new(),
+                    [brief, long] => format!(
+                        "{brief} candidates were simulated briefly, these {long} at length; nearest to the targets first. "
+                    ),
+                }
             ),
             header: ["plan", "response deviation", "response time", "p99", "load", "front", "targets"]
                 .map(str::to_owned)

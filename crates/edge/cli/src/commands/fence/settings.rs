@@ -1,5 +1,8 @@
 //! What the options and the configuration file say about the world.
 
+use std::path::Path;
+
+use serde::de::DeserializeOwned;
 use virtbench_fence_evaluation::Settings;
 use virtbench_fence_sim::disk::{SeekCurve, SsdModel};
 
@@ -9,16 +12,22 @@ use crate::small_file;
 
 /// The settings: the file's, then the options'.
 pub fn settings(args: &WorldArgs) -> Result<Settings, Failure> {
-    let mut settings = match &args.config {
-        None => Settings::default(),
-        Some(path) => {
-            let wrong = |error: String| {
-                Failure::message(Kind::Usage, format!("--config {}: {error}", path.display()))
-            };
-            let text = small_file::read(path).map_err(wrong)?;
-            toml::from_str(&text).map_err(|error| wrong(error.to_string()))?
-        }
-    };
+    match &args.config {
+        None => over(Settings::default(), args),
+        Some(path) => over(read("--config", path)?, args),
+    }
+}
+
+/// What a file says that an option names.
+pub fn read<T: DeserializeOwned>(option: &str, path: &Path) -> Result<T, Failure> {
+    let wrong =
+        |error: String| Failure::message(Kind::Usage, format!("{option} {}: {error}", path.display()));
+    let text = small_file::read(path).map_err(wrong)?;
+    toml::from_str(&text).map_err(|error| wrong(error.to_string()))
+}
+
+/// These settings, and the options' in their place.
+pub fn over(mut settings: Settings, args: &WorldArgs) -> Result<Settings, Failure> {
     if let Some(seed) = args.seed {
         settings.seed = seed;
     }

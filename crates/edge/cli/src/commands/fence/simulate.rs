@@ -14,13 +14,16 @@ use super::evaluated::Evaluated;
 use super::explain::{self, Change, Explanation};
 use super::reasons::{self, Miss};
 use super::tally::Tally;
-use super::{page, replay, settings, table};
+use super::{page, plan, replay, settings, table};
 use crate::args::fence::SimulateArgs;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::say::print_json;
 
 /// Runs the cases of the figures and prints what came of them.
 pub fn execute(args: &SimulateArgs) -> Outcome {
+    if let Some(path) = &args.plan {
+        return plan::again(path, args);
+    }
     let settings = settings::settings(&args.world)?;
     if !args.trace.is_empty() {
         return replay::execute(args, &settings);

@@ -16,7 +16,7 @@ help:
 	@echo "make check    formatting, clippy, and the tests that need no guest and no server: minutes"
 	@echo "make test     set up and run every test"
 	@echo "make soak     a million random histories of the fence, with crashes; flipped bits; five million requests beside a model;"
-	@echo "              200 kills of its daemon, 1,000 power failures under it; 20 runs of it beside the simulator;"
+	@echo "              200 kills of its daemon, 1,000 power failures under it, 500 rounds of everything in turn; 20 runs of it beside the simulator;"
 	@echo "              a simulated vCenter with 10,000 VMs, read and followed"
 	@echo "make bench    set up and reproduce every figure the documents quote"
 	@echo "make check-predictions  real applications predicted, then run in a VM; errors and calibration"
@@ -57,6 +57,7 @@ SOAK_KILLS ?= 200
 SOAK_FLIPS ?= 100000
 SOAK_DAEMON_FLIPS ?= 300
 SOAK_POWER_FAILURES ?= 1000
+SOAK_FENCE_ROUNDS ?= 500
 SOAK_CONFORMANCE ?= 20
 SOAK_VMS ?= 10000
 soak: setup-test
@@ -66,6 +67,7 @@ soak: setup-test
 	VIRTBENCH_FLIPS=$(SOAK_DAEMON_FLIPS) $(CARGO) test --locked -p virtbench --test command fence_newest::a_damaged_device_is_refused_or_served_as_it_was_written -- --exact --nocapture
 	VIRTBENCH_KILLS=$(SOAK_KILLS) $(CARGO) test --locked -p virtbench --test command fence_serve::a_cached_disk_survives_kills_under_a_verified_load -- --exact --nocapture
 	VIRTBENCH_POWER_FAILURES=$(SOAK_POWER_FAILURES) $(CARGO) test --locked -p virtbench --test command fence_power:: -- --nocapture
+	VIRTBENCH_FENCE_ROUNDS=$(SOAK_FENCE_ROUNDS) $(CARGO) test --locked -p virtbench --test command fence_soak:: -- --nocapture
 	VIRTBENCH_VSPHERE_VMS=$(SOAK_VMS) $(CARGO) test --locked -p virtbench-vsphere --test all inventory:: -- --nocapture
 	$(CARGO) test --locked -p virtbench --test command desktops_office:: -- --ignored
 	$(CARGO) test --locked -p virtbench --test command oltp_study:: -- --ignored

@@ -39,7 +39,8 @@ fn a_cached_disk_survives_kills_under_a_verified_load() {
 /// Where a ledger says how many flushes have been answered, in bytes.
 const FLUSHED_AT: u64 = 4092;
 
-fn flushes(ledger: &Path) -> u32 {
+/// How many flushes a ledger knows of.
+pub fn flushes(ledger: &Path) -> u32 {
     let mut flushed = [0; 4];
     let read = fs::File::open(ledger).and_then(|file| file.read_exact_at(&mut flushed, FLUSHED_AT));
     read.map_or(0, |()| u32::from_ne_bytes(flushed))

@@ -28,6 +28,7 @@ mod fence_live;
 mod fence_newest;
 mod fence_power;
 mod fence_serve;
+mod fence_soak;
 mod fence_status;
 mod fence_trouble;
 mod fence_uml;

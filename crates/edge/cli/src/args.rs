@@ -48,6 +48,7 @@ pub mod profile;
 pub mod qemu;
 mod read_workload;
 pub mod repeat;
+pub mod report;
 pub mod run;
 pub mod saturate;
 #[cfg(feature = "full")]
@@ -169,8 +170,8 @@ pub enum Command {
     /// Show what runs have left on a hypervisor or a vCenter, and remove it with consent
     #[cfg(feature = "full")]
     Sweep(sweep::SweepArgs),
-    /// Write the report of a run folder again
-    Report(ReportArgs),
+    /// Write the report of a run folder again, or a summary to paste, to show or to print
+    Report(report::ReportArgs),
     /// Show what this machine has and lacks, with the command that mends it
     Doctor(DoctorArgs),
     /// Write the manual pages
@@ -249,20 +250,6 @@ impl StudyCommand {
             Self::Network(args) => &mut args.folder,
         }
     }
-}
-
-/// `virtbench report`
-#[derive(Debug, Args)]
-pub struct ReportArgs {
-    /// Run folder
-    #[arg(value_name = "DIR")]
-    pub dir: PathBuf,
-    /// Write the page here [default: DIR/report.html]
-    #[arg(long, value_name = "FILE")]
-    pub html: Option<PathBuf>,
-    /// Write the points as CSV here [default: DIR/results.csv]
-    #[arg(long, value_name = "FILE")]
-    pub csv: Option<PathBuf>,
 }
 
 /// `virtbench doctor`

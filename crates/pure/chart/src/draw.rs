@@ -13,12 +13,17 @@ impl Chart {
         let plot = Plot::new(self);
         let mut svg = Svg::default();
         name.open(&mut svg, plot.height, plot.padding, None);
-        rules::bands(&mut svg, self, &plot);
-        axes::grid(&mut svg, self, &plot);
-        rules::rules(&mut svg, self, &plot);
-        marks::series(&mut svg, self, &plot);
-        axes::ticks(&mut svg, self, &plot);
+        self.inside(&mut svg, &plot);
         svg.close("svg");
         svg.into_string()
+    }
+
+    /// Everything within the plot and beside it.
+    pub(crate) fn inside(&self, svg: &mut Svg, plot: &Plot) {
+        rules::bands(svg, self, plot);
+        axes::grid(svg, self, plot);
+        rules::rules(svg, self, plot);
+        marks::series(svg, self, plot);
+        axes::ticks(svg, self, plot);
     }
 }

@@ -45,16 +45,37 @@ pub struct Cell {
     pub hover: String,
 }
 
+/// How much room cells have, and texts around them.
+pub(crate) struct Frame {
+    pub(crate) height: f64,
+    /// Pixels above, right of, below and left of the cells.
+    pub(crate) padding: [f64; 4],
+    /// The width beyond which the map does not grow.
+    pub(crate) most_px: f64,
+}
+
 impl HeatMap {
     /// The map as an `svg` element.
     #[must_use]
     pub fn svg(&self, name: &Name<'_>) -> String {
+        let frame = self.frame();
+        let mut svg = Svg::default();
+        name.open(&mut svg, frame.height, frame.padding, Some(frame.most_px));
+        self.inside(&mut svg, &frame);
+        svg.close("svg");
+        svg.into_string()
+    }
+
+    pub(crate) fn frame(&self) -> Frame {
         let height = (ROW_PX * self.rows.len() as f64).max(ROW_PX);
         let names = self.rows.iter().map(|row| width_px(&shortened(row, NAME_PX)));
         let left = (names.fold(16.0, f64::max) + 8.0).ceil();
         let padding = [14.0 + LINE_PX, 4.0, 3.0 * LINE_PX + 32.0, left];
-        let mut svg = Svg::default();
-        name.open(&mut svg, height, padding, Some(left + COLUMN_PX * self.columns.len() as f64));
+        Frame { height, padding, most_px: left + COLUMN_PX * self.columns.len() as f64 }
+    }
+
+    /// Everything within the frame and beside it.
+    pub(crate) fn inside(&self, svg: &mut Svg, &Frame { height, padding: [_, _, _, left], .. }: &Frame) {
         let place = |title: &str, names: &[String]| {
             Placed::new(&Axis::categories(title, names.to_vec()), &[], &[], &|_| true)
         };
@@ -70,10 +91,8 @@ impl HeatMap {
                 }
             }
         });
-        self.names(&mut svg, &across, &down, height, left);
-        self.colour_scale(&mut svg, height + 2.0 * LINE_PX + 16.0);
-        svg.close("svg");
-        svg.into_string()
+        self.names(svg, &across, &down, height, left);
+        self.colour_scale(svg, height + 2.0 * LINE_PX + 16.0);
     }
 
     fn cell(&self, svg: &mut Svg, cell: &Cell, [left, right]: [f64; 2], [top, bottom]: [f64; 2]) {

@@ -34,11 +34,17 @@ impl KeyEntry {
     #[must_use]
     pub fn sample(&self) -> String {
         let mut svg = Svg::default();
-        let classes = self.look.classes();
         svg.open(
             "svg",
             format_args!("class=\"chart sample\" width=\"26\" height=\"12\" aria-hidden=\"true\""),
         );
+        self.draw(&mut svg);
+        svg.close("svg");
+        svg.into_string()
+    }
+    /// The same within 26 by 12 pixels of something else.
+    pub(crate) fn draw(&self, svg: &mut Svg) {
+        let classes = self.look.classes();
         if matches!(self.form, Form::Line | Form::Marked) {
             svg.open("g", format_args!("class=\"stroke {classes}\""));
             svg.shape("line", format_args!("x1=\"1\" x2=\"25\" y1=\"6\" y2=\"6\""), "");
@@ -54,7 +60,5 @@ impl KeyEntry {
             svg.shape("rect", format_args!("x=\"7\" width=\"12\" height=\"12\""), "");
             svg.close("g");
         }
-        svg.close("svg");
-        svg.into_string()
     }
 }

@@ -16,9 +16,11 @@
 
 mod axes;
 mod axis;
+mod characters;
 mod chart;
 mod colours;
 mod draw;
+mod file;
 mod heat;
 mod key;
 mod layout;

@@ -17,6 +17,7 @@ use crate::application_study_rows::application_study_csv;
 use crate::desktops_rows::desktops_csv;
 use crate::oltp_rows::oltp_csv;
 use crate::operations_rows::operations_csv;
+use crate::outline::Outline;
 use crate::page;
 use crate::rows::{CsvError, csv};
 use crate::run::Run;
@@ -27,7 +28,7 @@ use crate::takeaway::{
     of_samples, of_tiles_study, predictions_takeaway,
 };
 use crate::tiles_rows::tiles_csv;
-use crate::trials::{predictions_html, trials_csv, trials_markdown};
+use crate::trials::{head as predictions_head, predictions_html, trials_csv, trials_markdown};
 
 /// Everything that is written of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,19 +50,19 @@ pub struct Documents {
 #[must_use]
 pub fn html(provenance: &Provenance, records: &Records, histograms: &BTreeMap<String, String>) -> String {
     match &provenance.plan {
-        Plan::NativeVsVm(_) => page::native_vs_vm(&Run::new(provenance, records.points()), histograms),
+        Plan::NativeVsVm(_) => page::native_vs_vm::page(&Run::new(provenance, records.points()), histograms),
         Plan::Adapters(_) | Plan::Compare(_) => {
             Analysed::run(provenance, records.points(), Margin::default()).html()
         }
-        Plan::Neighbours(_) => page::neighbours(provenance, records.sets()),
-        Plan::Deviation(_) => page::deviation(provenance, records.sets()),
+        Plan::Neighbours(_) => page::sets::neighbours(provenance, records.sets()),
+        Plan::Deviation(_) => page::sets::deviation(provenance, records.sets()),
         Plan::Predictions(_) => predictions_html(provenance, records.trials()),
-        Plan::Oltp(plan) => page::oltp(provenance, plan, records.oltp()),
-        Plan::Operations(plan) => page::operations(provenance, plan, records.operations()),
-        Plan::Application(plan) => page::application_study(provenance, plan, records.application()),
-        Plan::Desktops(plan) => page::desktops(provenance, plan, records.desktops()),
-        Plan::Tiles(plan) => page::tiles(provenance, plan, records.tiles()),
-        Plan::Network(_) => page::samples(provenance, &sides(provenance), records.samples()),
+        Plan::Oltp(plan) => page::oltp::page(provenance, plan, records.oltp()),
+        Plan::Operations(plan) => page::operations::page(provenance, plan, records.operations()),
+        Plan::Application(plan) => page::application_study::page(provenance, plan, records.application()),
+        Plan::Desktops(plan) => page::desktops::page(provenance, plan, records.desktops()),
+        Plan::Tiles(plan) => page::tiles::page(provenance, plan, records.tiles()),
+        Plan::Network(_) => page::samples::page(provenance, &sides(provenance), records.samples()),
     }
 }
 
@@ -87,6 +88,56 @@ pub fn takeaway(provenance: &Provenance, records: &Records) -> Takeaway {
         Plan::Network(_) => {
             let sides = sides(provenance);
             of_samples(provenance, &sides, &analyse_samples(&sides, records.samples()))
+        }
+    }
+}
+
+/// What the page of a run says and draws, for summaries in other forms; `histograms` as for [`html`].
+#[must_use]
+pub fn outline(provenance: &Provenance, records: &Records, histograms: &BTreeMap<String, String>) -> Outline {
+    let (points, sets) = (records.points(), records.sets());
+    match &provenance.plan {
+        Plan::NativeVsVm(_) => {
+            page::native_vs_vm::head(&Run::new(provenance, points), histograms).outline(provenance)
+        }
+        Plan::Adapters(_) | Plan::Compare(_) => {
+            page::configurations::head(&Analysed::run(provenance, points, Margin::default()))
+                .outline(provenance)
+        }
+        Plan::Neighbours(_) => {
+            page::sets::neighbours_head(provenance, sets, &analyse_neighbours(provenance, sets))
+                .outline(provenance)
+        }
+        Plan::Deviation(_) => {
+            page::sets::deviation_head(provenance, sets, &analyse_deviation(provenance, sets))
+                .outline(provenance)
+        }
+        Plan::Predictions(_) => predictions_head(provenance, records.trials()).outline(provenance),
+        Plan::Oltp(plan) => {
+            let all = records.oltp();
+            page::oltp::head(provenance, plan, all, &analyse_oltp(plan, all)).outline(provenance)
+        }
+        Plan::Operations(plan) => {
+            let all = records.operations();
+            page::operations::head(provenance, plan, all, &analyse_operations(plan, all)).outline(provenance)
+        }
+        Plan::Application(plan) => {
+            let all = records.application();
+            let analysis = analyse_application_study(plan, all);
+            page::application_study::head(provenance, plan, all, &analysis).outline(provenance)
+        }
+        Plan::Desktops(plan) => {
+            let all = records.desktops();
+            page::desktops::head(provenance, plan, all, &analyse_desktops(plan, all)).outline(provenance)
+        }
+        Plan::Tiles(plan) => {
+            let all = records.tiles();
+            page::tiles::head(provenance, plan, all, &analyse_tiles_study(plan, all)).outline(provenance)
+        }
+        Plan::Network(_) => {
+            let plan = sides(provenance);
+            page::samples::head(provenance, &plan, &analyse_samples(&plan, records.samples()))
+                .outline(provenance)
         }
     }
 }

@@ -1,25 +1,17 @@
 //! What every page has in common: the head, the sentences it opens with, sections of figures.
 
-mod application_study;
+pub(crate) mod application_study;
 mod cells;
-mod configurations;
-mod desktops;
-mod native_vs_vm;
-mod oltp;
-mod operations;
-mod samples;
-mod sets;
-mod tiles;
+pub(crate) mod configurations;
+pub(crate) mod desktops;
+pub(crate) mod native_vs_vm;
+pub(crate) mod oltp;
+pub(crate) mod operations;
+pub(crate) mod samples;
+pub(crate) mod sets;
+pub(crate) mod tiles;
 
-pub(crate) use application_study::page as application_study;
 pub(crate) use configurations::facts;
-pub(crate) use desktops::page as desktops;
-pub(crate) use native_vs_vm::page as native_vs_vm;
-pub(crate) use oltp::page as oltp;
-pub(crate) use operations::page as operations;
-pub(crate) use samples::page as samples;
-pub(crate) use sets::{deviation, neighbours};
-pub(crate) use tiles::page as tiles;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use virtbench_chart::KeyEntry;

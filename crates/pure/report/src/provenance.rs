@@ -20,6 +20,11 @@ pub(crate) fn started(provenance: &Provenance) -> String {
     moment(provenance.started_unix_s)
 }
 
+/// Where and when it was measured, in a line.
+pub(crate) fn place(provenance: &Provenance) -> String {
+    format!("{} · {}", provenance.host.cpu, started(provenance))
+}
+
 /// So many seconds after 1970 began, in UTC, as RFC 3339 has it.
 #[must_use]
 pub fn moment(unix_s: u64) -> String {

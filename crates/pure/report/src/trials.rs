@@ -10,29 +10,42 @@ use virtbench_record::{HostUse, Provenance, Trial};
 
 use crate::figures;
 use crate::format::significant;
-use crate::page::{document, opening, section};
+use crate::outline::{Head, Section};
+use crate::page::document;
 use crate::rows::figure;
 use crate::takeaway::predictions_takeaway;
 
+/// What the page says, and its figures.
+pub(crate) fn head(provenance: &Provenance, trials: &[Trial]) -> Head<2> {
+    const NOTHING: &str = "There is no trial yet.";
+    let calibration = figures::calibration(trials);
+    Head {
+        title: "Predicted, then run".into(),
+        place: place(provenance),
+        takeaway: predictions_takeaway(provenance, trials),
+        sections: [
+            Section::new("calibration", "Do intervals hold what they say?", NOTHING, calibration),
+            Section::new("scatter", "Predicted against measured", NOTHING, figures::scatter(trials)),
+        ],
+    }
+}
+
 /// The report of a run of predictions as one HTML file.
 pub(crate) fn predictions_html(provenance: &Provenance, trials: &[Trial]) -> String {
-    let title = "Predicted, then run";
+    let head = head(provenance, trials);
     let set = provenance.plan.predictions().and_then(|plan| plan.set);
     let table_title =
         set.map_or_else(|| "Case by case".to_owned(), |set| format!("Case by case: the {} set", set.name()));
-    let [calibration, scatter] = [figures::calibration(trials), figures::scatter(trials)]
-        .map(|figure| figure.into_iter().collect::<Vec<_>>());
     let content = html! {
-        (opening(title, &place(provenance), &predictions_takeaway(provenance, trials), &html! {}))
-        (section("calibration", "Do intervals hold what they say?", "There is no trial yet.", &calibration))
-        (section("scatter", "Predicted against measured", "There is no trial yet.", &scatter))
+        (head.plain_opening())
+        @for section in &head.sections { (section.markup()) }
         section aria-labelledby="cases" { h2 id="cases" { (table_title) } (table(trials)) }
         section aria-labelledby="provenance" {
             h2 id="provenance" { "Where these figures come from" }
             (crate::provenance::section(provenance, &provenance.notes, &|_| None))
         }
     };
-    document(title, &provenance.version, &content)
+    document(&head.title, &provenance.version, &content)
 }
 
 /// Where it was measured, in a line.

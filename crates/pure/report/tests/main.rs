@@ -8,6 +8,7 @@ mod chromium;
 mod configurations;
 mod csv;
 mod desktops;
+mod forms;
 mod markup;
 mod oltp;
 mod operations;

@@ -1,14 +1,15 @@
 //! `virtbench report`
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use virtbench_record::Records;
-use virtbench_report::{Documents, documents};
+use virtbench_report::{Documents, documents, html, outline};
 use virtbench_runs::{LoadedRun, load_any_run};
 
-use crate::args::ReportArgs;
+use crate::args::report::{ReportArgs, ReportFormat};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::say::say;
 
@@ -22,11 +23,44 @@ pub struct Written {
     more: Option<PathBuf>,
 }
 
-/// Writes the page and the CSV of a run folder and says where they are.
+/// Writes what was asked for of a run folder, and says where it is unless it went to stdout.
 pub fn execute(args: &ReportArgs) -> Outcome {
+    if let Some(format) = args.format {
+        return one_form(args, format);
+    }
     let written = write_to(&args.dir, args.html.as_deref(), args.csv.as_deref())?;
     for file in written.files.into_iter().chain(written.more) {
         say!("{}", file.display());
+    }
+    Ok(())
+}
+
+fn one_form(args: &ReportArgs, format: ReportFormat) -> Outcome {
+    let LoadedRun { provenance, records, histograms, .. } = load(&args.dir)?;
+    let outline = || outline(&provenance, &records, &histograms);
+    let text = match format {
+        ReportFormat::Html => html(&provenance, &records, &histograms),
+        ReportFormat::Markdown => outline().markdown(),
+        ReportFormat::Text => outline().text(),
+        ReportFormat::Csv => documents(&provenance, &records, &histograms)?.csv,
+        ReportFormat::Svg => {
+            let folder = args.out.clone().unwrap_or_else(|| args.dir.join("figures"));
+            fs::create_dir_all(&folder)
+                .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+            for file in outline().svgs() {
+                let path = folder.join(&file.name);
+                save(&path, &file.text)?;
+                say!("{}", path.display());
+            }
+            return Ok(());
+        }
+    };
+    match &args.out {
+        Some(path) => {
+            save(path, &text)?;
+            say!("{}", path.display());
+        }
+        None => std::io::stdout().lock().write_all(text.as_bytes())?,
     }
     Ok(())
 }
@@ -39,8 +73,12 @@ pub fn write(dir: &Path) -> Result<Written, Failure> {
     write_to(dir, None, None)
 }
 
+fn load(dir: &Path) -> Result<LoadedRun<Records>, Failure> {
+    load_any_run(dir).map_err(|error| Failure::new(Kind::Folder, error))
+}
+
 fn write_to(dir: &Path, html: Option<&Path>, csv: Option<&Path>) -> Result<Written, Failure> {
-    let run = load_any_run(dir).map_err(|error| Failure::new(Kind::Folder, error))?;
+    let run = load(dir)?;
     let files = [
         html.map_or_else(|| dir.join("report.html"), Path::to_owned),
         csv.map_or_else(|| dir.join("results.csv"), Path::to_owned),

@@ -12,6 +12,11 @@ use crate::format::significant;
 const ROWS_MOST: usize = 60;
 
 impl Figure {
+    /// The table of its values, also where its page has them in another one.
+    pub(crate) fn any_table(&self) -> Table {
+        self.table().unwrap_or_else(|| of(self))
+    }
+
     /// The table of its values, where it has one of its own.
     pub(crate) fn table(&self) -> Option<Table> {
         match &self.values {

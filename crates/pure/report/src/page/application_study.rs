@@ -5,25 +5,40 @@ use virtbench_model::application_study::{ApplicationStudyAnalysis, MetricFound, 
 use virtbench_record::{ApplicationPlan, ApplicationRecord, ApplicationStatus, Provenance};
 
 use super::cells::{estimate, times};
-use super::{document, opening, section};
+use super::document;
 use crate::figures;
 use crate::format::{rounded, scaled};
+use crate::outline::{Head, Section};
 use crate::path_cost::path_cost;
 use crate::takeaway::of_application_study;
 
 /// Lines of a client's output that the page shows.
 const LINES: usize = 30;
 
+/// What it says, and its figures.
+pub(crate) fn head(
+    provenance: &Provenance,
+    plan: &ApplicationPlan,
+    records: &[ApplicationRecord],
+    analysis: &ApplicationStudyAnalysis,
+) -> Head<1> {
+    let figures = figures::application(plan, analysis, records);
+    Head {
+        title: format!("{} natively and in VMs", plan.load.appliance),
+        place: crate::provenance::place(provenance),
+        takeaway: of_application_study(provenance, plan, analysis),
+        sections: [Section::new("metrics", "Metrics", "Nothing was measured yet.", figures)],
+    }
+}
+
 /// One self-contained page.
 pub(crate) fn page(provenance: &Provenance, plan: &ApplicationPlan, records: &[ApplicationRecord]) -> String {
     let analysis = analyse_application_study(plan, records);
-    let title = format!("{} natively and in VMs", plan.load.appliance);
-    let host = &provenance.host;
-    let place = format!("{} · {}", host.cpu, crate::provenance::started(provenance));
-    let figures = figures::application(plan, &analysis, records);
+    let head = head(provenance, plan, records, &analysis);
+    let [metrics] = &head.sections;
     let content = html! {
-        (opening(&title, &place, &of_application_study(provenance, plan, &analysis), &html! {}))
-        (section("metrics", "Metrics", "Nothing was measured yet.", &figures))
+        (head.plain_opening())
+        (metrics.markup())
         section aria-labelledby="figures" {
             h2 id="figures" { "Every figure" }
             (figures_table(plan, &analysis))
@@ -41,7 +56,7 @@ pub(crate) fn page(provenance: &Provenance, plan: &ApplicationPlan, records: &[A
             (crate::provenance::section(provenance, &provenance.notes, &|_| None))
         }
     };
-    document(&title, &provenance.version, &content)
+    document(&head.title, &provenance.version, &content)
 }
 
 fn figures_table(plan: &ApplicationPlan, analysis: &ApplicationStudyAnalysis) -> Markup {

@@ -3,9 +3,10 @@
 use maud::{Markup, html};
 use virtbench_record::{Plan, PointRecord, Provenance, TableFacts};
 
-use super::{document, opening, section};
+use super::document;
 use crate::analysed::{Analysed, Source};
 use crate::figures;
+use crate::outline::{Head, Section};
 use crate::{provenance, tables};
 
 impl Analysed<'_> {
@@ -16,31 +17,45 @@ impl Analysed<'_> {
     }
 }
 
-fn page(analysed: &Analysed<'_>) -> String {
-    let analysis = &analysed.analysis;
-    let figures = figures::over_block_sizes(analysis);
-    let (title, place, version) = match &analysed.source {
+/// What it says, and its figures.
+pub(crate) fn head(analysed: &Analysed<'_>) -> Head<1> {
+    let (title, place) = match &analysed.source {
         Source::Run { provenance, .. } => (
             match &provenance.plan {
                 Plan::Compare(_) => "Storage of several machines".to_owned(),
                 _ => "Virtual disk adapters and backings".to_owned(),
             },
-            format!("{} · {}", provenance.host.cpu, provenance::started(provenance)),
-            provenance.version.as_str(),
+            provenance::place(provenance),
         ),
         Source::Table(table) => (
             table.facts.get("title").unwrap_or("Configurations compared").to_owned(),
             table.facts.get("host").unwrap_or("a table of results").to_owned(),
-            env!("CARGO_PKG_VERSION"),
         ),
     };
+    let figures = figures::over_block_sizes(&analysed.analysis);
+    Head {
+        title,
+        place,
+        takeaway: analysed.takeaway(),
+        sections: [Section::new("figures", "Over block sizes", "Nothing was measured.", figures)],
+    }
+}
+
+fn page(analysed: &Analysed<'_>) -> String {
+    let analysis = &analysed.analysis;
+    let head = head(analysed);
+    let [figures] = &head.sections;
+    let version = match &analysed.source {
+        Source::Run { provenance, .. } => provenance.version.as_str(),
+        Source::Table(_) => env!("CARGO_PKG_VERSION"),
+    };
     let content = html! {
-        (opening(&title, &place, &analysed.takeaway(), &html! {}))
+        (head.plain_opening())
         section aria-labelledby="kinds" {
             h2 id="kinds" { "Which one for which kind of I/O" }
             (tables::kinds(analysis))
         }
-        (section("figures", "Over block sizes", "Nothing was measured.", &figures))
+        (figures.markup())
         section aria-labelledby="pairs" {
             h2 id="pairs" { "Each against each" }
             (tables::matrices(analysis))
@@ -62,7 +77,7 @@ fn page(analysed: &Analysed<'_>) -> String {
             }
         }
     };
-    document(&title, version, &content)
+    document(&head.title, version, &content)
 }
 
 /// What only a run knows: whose the CPU use was, and what its guests found.

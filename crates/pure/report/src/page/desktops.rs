@@ -4,26 +4,40 @@ use maud::{Markup, html};
 use virtbench_model::desktops::{DesktopsAnalysis, analyse_desktops};
 use virtbench_record::{DesktopPicture, DesktopsNumbers, DesktopsPlan, DesktopsRecord, Provenance};
 
-use super::{document, opening, section};
+use super::document;
 use crate::figures;
 use crate::format::{MILLISECOND_NS, SECOND_NS, rounded, significant};
+use crate::outline::{Head, Section};
 use crate::takeaway::of_desktops;
 
 /// Pictures that a page shows at most: each may have a third of a megabyte.
 const PICTURES: usize = 3;
 
+/// What it says, and its figures.
+pub(crate) fn head(
+    provenance: &Provenance,
+    plan: &DesktopsPlan,
+    records: &[DesktopsRecord],
+    analysis: &DesktopsAnalysis,
+) -> Head<1> {
+    let drawn =
+        figures::desktops(plan, analysis).into_iter().chain(figures::desktops_timeline(plan, records));
+    Head {
+        title: "How many desktops fit".into(),
+        place: crate::provenance::place(provenance),
+        takeaway: of_desktops(provenance, plan, analysis),
+        sections: [Section::new("quality", "What users wait", "Nothing was measured yet.", drawn)],
+    }
+}
+
 /// One self-contained page.
 pub(crate) fn page(provenance: &Provenance, plan: &DesktopsPlan, records: &[DesktopsRecord]) -> String {
     let analysis = analyse_desktops(plan, records);
-    let title = "How many desktops fit";
-    let place = format!("{} · {}", provenance.host.cpu, crate::provenance::started(provenance));
-    let drawn: Vec<_> = figures::desktops(plan, &analysis)
-        .into_iter()
-        .chain(figures::desktops_timeline(plan, records))
-        .collect();
+    let head = head(provenance, plan, records, &analysis);
+    let [quality] = &head.sections;
     let content = html! {
-        (opening(title, &place, &of_desktops(provenance, plan, &analysis), &html! {}))
-        (section("quality", "What users wait", "Nothing was measured yet.", &drawn))
+        (head.plain_opening())
+        (quality.markup())
         section aria-labelledby="numbers" {
             h2 id="numbers" { "Every number of desktops" }
             (numbers(plan, &analysis))
@@ -36,7 +50,7 @@ pub(crate) fn page(provenance: &Provenance, plan: &DesktopsPlan, records: &[Desk
             (crate::provenance::section(provenance, &provenance.notes, &|_| None))
         }
     };
-    document(title, &provenance.version, &content)
+    document(&head.title, &provenance.version, &content)
 }
 
 fn seconds(ns: Option<u64>) -> String {

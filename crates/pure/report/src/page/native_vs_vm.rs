@@ -5,25 +5,36 @@ use std::collections::BTreeMap;
 use maud::{Markup, html};
 use virtbench_model::Ratio;
 
-use super::{document, opening, section, unbroken};
-use crate::figures::{self, Figure};
+use super::{document, unbroken};
+use crate::figures;
 use crate::format::{ratio, ratio_span};
+use crate::outline::{Head, Section};
 use crate::run::{Run, RunGuest};
 use crate::{provenance, tables, takeaway};
 
+/// What it says, and its figures.
+pub(crate) fn head(run: &Run<'_>, histograms: &BTreeMap<String, String>) -> Head<4> {
+    const UNPAIRED: &str = "No point was measured on both sides.";
+    let latency = figures::latency(run, histograms);
+    Head {
+        title: title(run),
+        place: provenance::place(run.provenance),
+        takeaway: takeaway::of_run(run),
+        sections: [
+            Section::new("throughput", "Throughput", "Nothing was measured.", figures::surfaces(run)),
+            Section::new("ratio", "Native against VM", UNPAIRED, figures::ratio_curve(run)).leading(),
+            Section::new("latencies", "Latency", "No latency histograms were stored.", latency),
+            Section::new("cost", "CPU cost", "Nothing was measured.", figures::cpu(run)),
+        ],
+    }
+}
+
 /// The report's HTML.
 pub(crate) fn page(run: &Run<'_>, histograms: &BTreeMap<String, String>) -> String {
-    let figures = PageFigures {
-        surfaces: figures::surfaces(run),
-        ratio: figures::ratio_curve(run),
-        latency: figures::latency(run, histograms),
-        cpu: figures::cpu(run),
-    };
-    let title = title(run);
-    let place = format!("{} · {}", run.provenance.host.cpu, provenance::started(run.provenance));
+    let head = head(run, histograms);
     let content = html! {
-        (opening(&title, &place, &takeaway::of_run(run), &key_figures(run)))
-        (figures.markup())
+        (head.opening(&key_figures(run)))
+        @for section in &head.sections { (section.markup()) }
         section aria-labelledby="points" {
             h2 id="points" { "Every point" }
             (tables::comparison(run))
@@ -34,7 +45,7 @@ pub(crate) fn page(run: &Run<'_>, histograms: &BTreeMap<String, String>) -> Stri
             (provenance::of_points(run.provenance, run.records))
         }
     };
-    document(&title, &run.provenance.version, &content)
+    document(&head.title, &run.provenance.version, &content)
 }
 
 fn title(run: &Run<'_>) -> String {
@@ -95,23 +106,4 @@ fn figures_of_several(RunGuest { side, comparison }: &RunGuest) -> Vec<KeyFigure
 /// The interval of a mean over points, or why there is none.
 fn over_points(mean: Ratio) -> Option<String> {
     Some(mean.interval.map_or_else(|| "too few points for an interval".into(), ratio_span))
-}
-
-/// All figures, in the order of the page.
-struct PageFigures {
-    surfaces: Vec<Figure>,
-    ratio: Option<Figure>,
-    latency: Option<Figure>,
-    cpu: Option<Figure>,
-}
-
-impl PageFigures {
-    fn markup(&self) -> Markup {
-        html! {
-            (section("throughput", "Throughput", "Nothing was measured.", &self.surfaces))
-            (section("ratio", "Native against VM", "No point was measured on both sides.", self.ratio.as_slice()))
-            (section("latencies", "Latency", "No latency histograms were stored.", self.latency.as_slice()))
-            (section("cost", "CPU cost", "Nothing was measured.", self.cpu.as_slice()))
-        }
-    }
 }

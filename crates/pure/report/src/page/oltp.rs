@@ -4,25 +4,42 @@ use maud::{Markup, html};
 use virtbench_model::oltp::{OltpAnalysis, analyse_oltp};
 use virtbench_record::{OltpMeasured, OltpRecord, OltpStudyPlan, Provenance};
 
-use super::{document, opening, section};
+use super::document;
 use crate::figures;
 use crate::format::{MILLISECOND_NS, rounded, significant};
+use crate::outline::{Head, Section};
 use crate::path_cost::path_cost;
 use crate::tables::every_figure;
 use crate::takeaway::of_oltp;
 
+/// What it says, and its figures.
+pub(crate) fn head(
+    provenance: &Provenance,
+    plan: &OltpStudyPlan,
+    records: &[OltpRecord],
+    analysis: &OltpAnalysis,
+) -> Head<2> {
+    let users = figures::users(analysis).into_iter().chain(figures::growth(&analysis.saturated));
+    let timeline = figures::timeline(&plan.sides, records);
+    Head {
+        title: "A database natively and in VMs".into(),
+        place: crate::provenance::place(provenance),
+        takeaway: of_oltp(provenance, plan, analysis),
+        sections: [
+            Section::new("users", "Users", "Nothing was measured yet.", users),
+            Section::new("timeline", "Where the spread comes from", "There is no timeline.", timeline),
+        ],
+    }
+}
+
 /// One self-contained page.
 pub(crate) fn page(provenance: &Provenance, plan: &OltpStudyPlan, records: &[OltpRecord]) -> String {
     let analysis = analyse_oltp(plan, records);
-    let title = "A database natively and in VMs";
-    let host = &provenance.host;
-    let place = format!("{} · {}", host.cpu, crate::provenance::started(provenance));
-    let figures: Vec<_> =
-        figures::users(&analysis).into_iter().chain(figures::growth(&analysis.saturated)).collect();
-    let timeline: Vec<_> = figures::timeline(&plan.sides, records).into_iter().collect();
+    let head = head(provenance, plan, records, &analysis);
+    let [users, timeline] = &head.sections;
     let content = html! {
-        (opening(title, &place, &of_oltp(provenance, plan, &analysis), &html! {}))
-        (section("users", "Users", "Nothing was measured yet.", &figures))
+        (head.plain_opening())
+        (users.markup())
         section aria-labelledby="saturated" {
             h2 id="saturated" { "Each side at its saturation" }
             @if analysis.saturated.sides.is_empty() { p { "Nothing was measured there yet." } } @else { (every_figure(&analysis.saturated)) }
@@ -33,7 +50,7 @@ pub(crate) fn page(provenance: &Provenance, plan: &OltpStudyPlan, records: &[Olt
                 (every_figure(&analysis.equal))
             }
         }
-        (section("timeline", "Where the spread comes from", "There is no timeline.", &timeline))
+        (timeline.markup())
         (causes(&analysis))
         section aria-labelledby="curve" {
             h2 id="curve" { "Every number of users" }
@@ -48,7 +65,7 @@ pub(crate) fn page(provenance: &Provenance, plan: &OltpStudyPlan, records: &[Olt
             (crate::provenance::section(provenance, &provenance.notes, &|_| None))
         }
     };
-    document(title, &provenance.version, &content)
+    document(&head.title, &provenance.version, &content)
 }
 
 /// Seconds by what else happened in them.

@@ -4,22 +4,38 @@ use maud::{Markup, html};
 use virtbench_model::operations::{KindAnalysis, OperationsAnalysis, StepAnalysis, analyse_operations};
 use virtbench_record::{JobFigure, OperationsPlan, OperationsRecord, Provenance};
 
-use super::{document, opening, section};
+use super::document;
 use crate::figures::{kind_name, operations, step_name};
 use crate::format::{MILLISECOND_NS, ratio, ratio_span, rounded, significant};
+use crate::outline::{Head, Section};
 use crate::takeaway::of_operations;
 
 const MIB: f64 = 1_048_576.0;
 
+/// What it says, and its figures.
+pub(crate) fn head(
+    provenance: &Provenance,
+    plan: &OperationsPlan,
+    records: &[OperationsRecord],
+    analysis: &OperationsAnalysis,
+) -> Head<1> {
+    let figures = operations(analysis, records);
+    Head {
+        title: "How fast the control plane is".into(),
+        place: format!("{} · {}", plan.platform, crate::provenance::started(provenance)),
+        takeaway: of_operations(plan, analysis),
+        sections: [Section::new("operations", "Operations", "Nothing was measured yet.", figures)],
+    }
+}
+
 /// One self-contained page.
 pub(crate) fn page(provenance: &Provenance, plan: &OperationsPlan, records: &[OperationsRecord]) -> String {
     let analysis = analyse_operations(plan, records);
-    let title = "How fast the control plane is";
-    let place = format!("{} · {}", plan.platform, crate::provenance::started(provenance));
-    let figures = operations(&analysis, records);
+    let head = head(provenance, plan, records, &analysis);
+    let [figures] = &head.sections;
     let content = html! {
-        (opening(title, &place, &of_operations(plan, &analysis), &html! {}))
-        (section("operations", "Operations", "Nothing was measured yet.", &figures))
+        (head.plain_opening())
+        (figures.markup())
         section aria-labelledby="rates" {
             h2 id="rates" { "What was asked for, and what was done" }
             (rates(&analysis))
@@ -41,7 +57,7 @@ pub(crate) fn page(provenance: &Provenance, plan: &OperationsPlan, records: &[Op
             (crate::provenance::section(provenance, &provenance.notes, &|_| None))
         }
     };
-    document(title, &provenance.version, &content)
+    document(&head.title, &provenance.version, &content)
 }
 
 fn rates(analysis: &OperationsAnalysis) -> Markup {

@@ -5,19 +5,36 @@ use virtbench_model::samples::{SampleFound, SamplesAnalysis, SamplesSide, analys
 use virtbench_record::{Provenance, SamplesRecord, SidesPlan};
 
 use super::cells::{estimate, times};
-use super::{document, opening, section};
+use super::document;
 use crate::figures;
 use crate::format::scaled;
+use crate::outline::{Head, Section};
 use crate::takeaway::of_samples;
+
+/// What it says, and its figures.
+pub(crate) fn head(provenance: &Provenance, plan: &SidesPlan, analysis: &SamplesAnalysis) -> Head<1> {
+    Head {
+        title: plan.title.into(),
+        place: crate::provenance::place(provenance),
+        takeaway: of_samples(provenance, plan, analysis),
+        sections: [Section::new(
+            "sides",
+            "Side by side",
+            "Nothing was measured yet.",
+            figures::samples(analysis),
+        )],
+    }
+}
 
 /// One self-contained page.
 pub(crate) fn page(provenance: &Provenance, plan: &SidesPlan, records: &[SamplesRecord]) -> String {
     let analysis = analyse_samples(plan, records);
-    let place = format!("{} · {}", provenance.host.cpu, crate::provenance::started(provenance));
+    let head = head(provenance, plan, &analysis);
+    let [side_by_side] = &head.sections;
     let notes: Vec<String> = notes(provenance, records);
     let content = html! {
-        (opening(plan.title, &place, &of_samples(provenance, plan, &analysis), &html! {}))
-        (section("sides", "Side by side", "Nothing was measured yet.", &figures::samples(&analysis)))
+        (head.plain_opening())
+        (side_by_side.markup())
         section aria-labelledby="figures" {
             h2 id="figures" { "Every figure" }
             (table(plan, &analysis))

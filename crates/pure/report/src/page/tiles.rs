@@ -7,39 +7,68 @@ use virtbench_record::{
 };
 use virtbench_units::format_duration_ns;
 
-use super::{document, opening, section};
+use super::document;
 use crate::figures;
 use crate::format::{SECOND_NS, count, rounded, significant};
+use crate::outline::{Head, Section};
 use crate::tables::{infrastructure, tiles};
 use crate::takeaway::of_tiles_study;
+
+/// What it says, and its figures.
+pub(crate) fn head(
+    provenance: &Provenance,
+    plan: &TilesPlan,
+    records: &[TilesRecord],
+    analysis: &TilesStudyAnalysis,
+) -> Head<3> {
+    let host = if plan.is_elsewhere() { "The generators' host" } else { "The host" };
+    let members = figures::tiles_members(plan, records);
+    Head {
+        title: format!("How many tiles fit: {}", plan.tile),
+        place: crate::provenance::place(provenance),
+        takeaway: of_tiles_study(provenance, plan, analysis),
+        sections: [
+            Section::new(
+                "score",
+                "Score over tiles",
+                "No run has a score.",
+                figures::tiles(&analysis.scored),
+            ),
+            Section::new(
+                "members",
+                "Members against their service levels",
+                "No member has a series.",
+                members,
+            ),
+            Section::new("host", host, "Nobody looked at the host.", figures::tiles_host(records)),
+        ],
+    }
+}
 
 /// One self-contained page.
 pub(crate) fn page(provenance: &Provenance, plan: &TilesPlan, records: &[TilesRecord]) -> String {
     let analysis = analyse_tiles_study(plan, records);
-    let title = format!("How many tiles fit: {}", plan.tile);
-    let place = format!("{} · {}", provenance.host.cpu, crate::provenance::started(provenance));
-    let score: Vec<_> = figures::tiles(&analysis.scored).into_iter().collect();
-    let members: Vec<_> = figures::tiles_members(plan, records).into_iter().collect();
-    let host: Vec<_> = figures::tiles_host(records).into_iter().collect();
+    let head = head(provenance, plan, records, &analysis);
+    let [score, members, host] = &head.sections;
     let content = html! {
-        (opening(&title, &place, &of_tiles_study(provenance, plan, &analysis), &html! {}))
-        (section("score", "Score over tiles", "No run has a score.", &score))
+        (head.plain_opening())
+        (score.markup())
         section aria-labelledby="counts" {
             h2 id="counts" { "Every number of tiles" }
             (tiles(&analysis.scored))
         }
-        (section("members", "Members against their service levels", "No member has a series.", &members))
+        (members.markup())
         @for record in firsts(records) { (members_table(plan, record)) }
         (infrastructure(plan, records))
         (breaches(&analysis))
-        (section("host", if plan.is_elsewhere() { "The generators' host" } else { "The host" }, "Nobody looked at the host.", &host))
+        (host.markup())
         (host_table(&analysis))
         section aria-labelledby="provenance" {
             h2 id="provenance" { "Provenance" }
             (crate::provenance::section(provenance, &provenance.notes, &|_| None))
         }
     };
-    document(&title, &provenance.version, &content)
+    document(&head.title, &provenance.version, &content)
 }
 
 /// The first measured run of each number of tiles, ascending.

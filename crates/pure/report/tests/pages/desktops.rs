@@ -1,10 +1,8 @@
 //! One to four desktops, whose operations take the longer the more there are.
 
-use std::collections::BTreeMap;
-
 use virtbench_record::{
     DesktopDone, DesktopGroup, DesktopNumbers, DesktopOperation, DesktopTimes, DesktopsMeasured,
-    DesktopsPlan, DesktopsRecord, DesktopsStatus, FORMAT, Plan, Records,
+    DesktopsPlan, DesktopsRecord, DesktopsStatus, FORMAT, Plan, Provenance, Records,
 };
 use virtbench_samples::host::host_use;
 use virtbench_units::Random;
@@ -14,9 +12,9 @@ use super::synthetic::described;
 const SECOND_NS: u64 = 1_000_000_000;
 const OPERATIONS: u64 = 120;
 
-pub fn page() -> String {
+pub fn study() -> (Provenance, Records) {
     let records = Records::Desktops((1..=4).map(record).collect());
-    virtbench_report::html(&described(Plan::Desktops(plan())), &records, &BTreeMap::new())
+    (described(Plan::Desktops(plan())), records)
 }
 
 fn plan() -> DesktopsPlan {

@@ -16,6 +16,8 @@ pub mod tiles;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use virtbench_record::{ComparePlan, Plan, Provenance, Records, SetRecord};
+
 use synthetic::configurations::{adapters_plan, adapters_provenance, adapters_records};
 use synthetic::sets::{deviation, matrix, neighbours};
 use synthetic::{html, plan, provenance, records, sets_html, small_plan, unavailable};
@@ -29,6 +31,38 @@ pub struct Page {
 
 fn page(name: &'static str, charts: usize, html: String) -> Page {
     Page { name, html, charts }
+}
+
+fn of((facts, records): &(Provenance, Records)) -> String {
+    virtbench_report::html(facts, records, &BTreeMap::new())
+}
+
+/// A run of every kind that a folder can hold.
+pub fn every_kind() -> Vec<(&'static str, Provenance, Records)> {
+    let (small, adapters) = (small_plan(), adapters_plan(3));
+    let named = |name, (facts, records): (Provenance, Records)| (name, facts, records);
+    let sets = |(facts, records): (Provenance, Vec<SetRecord>)| (facts, Records::Sets(records));
+    let mut compare = (adapters_provenance(adapters.clone()), Records::Points(adapters_records(&adapters)));
+    compare.0.plan =
+        Plan::Compare(ComparePlan { grid: adapters.clone(), uris: adapters.environments.clone() });
+    vec![
+        named("native-vs-vm", (provenance(small.clone()), Records::Points(records(&small)))),
+        named(
+            "adapters",
+            (adapters_provenance(adapters.clone()), Records::Points(adapters_records(&adapters))),
+        ),
+        named("compare", compare),
+        named("neighbours", sets(neighbours())),
+        named("deviation", sets(deviation())),
+        named("matrix", sets(matrix())),
+        named("database", studies::database()),
+        named("application", studies::application()),
+        named("operations", studies::operations()),
+        named("predictions", studies::predictions()),
+        named("desktops", desktops::study()),
+        named("tiles", tiles::study()),
+        named("network", studies::network()),
+    ]
 }
 
 /// Every kind of page with everything on it.
@@ -59,18 +93,18 @@ fn whole() -> Vec<Page> {
         page("deviation", 1, sets_html(&deviation().0, &deviation().1)),
         // Only throughput, for memory has no response time.
         page("matrix", 1, sets_html(&matrix().0, &matrix().1)),
-        page("database", 2 + 1 + 2, studies::database()),
-        page("application", 2, studies::application()),
+        page("database", 2 + 1 + 2, of(&studies::database())),
+        page("application", 2, of(&studies::application())),
         // Phases of four steps, over time, over rates with two numbers of VMs, over numbers of VMs.
-        page("operations", 4 + 1 + 2 + 1, studies::operations()),
-        page("desktops", 2, desktops::page()),
+        page("operations", 4 + 1 + 2 + 1, of(&studies::operations())),
+        page("desktops", 2, of(&desktops::study())),
         // Score and members, two drawings with three numbers of tiles each, and the host with three.
-        page("tiles", 2 + 2 * 3 + 3, tiles::study()),
+        page("tiles", 2 + 2 * 3 + 3, of(&tiles::study())),
         page("tiles-table", 2, tiles::table()),
         page("before-after", 2 * 2, runs::before_after()),
         page("history", 2, runs::history()),
         page("prediction", 1, studies::prediction()),
-        page("predictions", 2, studies::predictions()),
+        page("predictions", 2, of(&studies::predictions())),
         // Two figures with two metrics each.
         page("fence", 2 + 1, fence::page()),
     ]

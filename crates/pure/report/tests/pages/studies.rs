@@ -1,14 +1,12 @@
 //! Studies of applications, of a control plane, and predictions.
 
-use std::collections::BTreeMap;
-
 use virtbench_model::predict::{Breakdown, Part, PredictionMethod, Rounding, WhatIf};
 use virtbench_model::{Prediction, Span};
 use virtbench_record::{
     Capacity, Case, CaseSet, FORMAT, OltpCause, OltpEvent, OltpRecord, OltpStatus, OltpStep, OltpTimeline,
-    PROFILE_FORMAT, Plan, PredictionsPlan, Profile, Quantity, Records, Source, Sourced, Trial,
+    PROFILE_FORMAT, Plan, PredictionsPlan, Profile, Provenance, Quantity, Records, Source, Sourced, Trial,
 };
-use virtbench_report::{PredictionPage, html, prediction_html};
+use virtbench_report::{PredictionPage, prediction_html};
 use virtbench_units::LatencyRecorder;
 
 use super::synthetic::described;
@@ -16,9 +14,10 @@ use super::synthetic::described;
 use virtbench_samples::application;
 use virtbench_samples::oltp as database;
 use virtbench_samples::operations;
+use virtbench_samples::samples as network;
 
 /// Natively ten times as fast; in its third second the database writes a checkpoint.
-pub fn database() -> String {
+pub fn database() -> (Provenance, Records) {
     let mut records: Vec<OltpRecord> = Vec::new();
     for (side, scale) in [("native", 10), ("vm", 1)] {
         for (users, rate, idle) in [(1, 20, 60.0), (2, 38, 25.0), (4, 50, 1.0), (8, 51, 0.5)] {
@@ -45,24 +44,30 @@ pub fn database() -> String {
             (Quantity::InstructionsPerTransaction, 2e6 * 1.1),
         ]);
     }
-    html(&described(Plan::Oltp(database::plan())), &Records::Oltp(records), &BTreeMap::new())
+    (described(Plan::Oltp(database::plan())), Records::Oltp(records))
 }
 
-pub fn application() -> String {
-    let facts = described(Plan::Application(application::plan()));
-    html(&facts, &Records::Application(application::records()), &BTreeMap::new())
+pub fn application() -> (Provenance, Records) {
+    (described(Plan::Application(application::plan())), Records::Application(application::records()))
 }
 
-pub fn operations() -> String {
+pub fn network() -> (Provenance, Records) {
+    let sides = [("native", 1.0), ("tap", 0.2), ("tap-vhost", 0.5)];
+    let records =
+        sides.iter().flat_map(|(side, scale)| (0..3).map(|number| network::record(side, number, *scale)));
+    (described(Plan::Network(network::plan())), Records::Samples(records.collect()))
+}
+
+pub fn operations() -> (Provenance, Records) {
     let facts = described(Plan::Operations(operations::plan()));
     let mut records = operations::records();
     for (minute, record) in (0..).zip(&mut records) {
         record.started_unix_ns = minute * 60_000_000_000;
     }
-    html(&facts, &Records::Operations(records), &BTreeMap::new())
+    (facts, Records::Operations(records))
 }
 
-pub fn predictions() -> String {
+pub fn predictions() -> (Provenance, Records) {
     let case = |name: &str| Case {
         name: name.into(),
         command: vec![name.into()],
@@ -105,7 +110,7 @@ pub fn predictions() -> String {
     let tried =
         [("git", 120.0, 100.0), ("git", 90.0, 100.0), ("xz <b>", 700.0, 640.0), ("xz <b>", 610.0, 640.0)];
     let trials = Records::Trials((0..).zip(tried).map(trial).collect());
-    html(&described(Plan::Predictions(plan)), &trials, &BTreeMap::new())
+    (described(Plan::Predictions(plan)), trials)
 }
 
 pub fn prediction() -> String {

@@ -1,12 +1,10 @@
 //! One, two and three tiles of two members, of which the last number is too many.
 
-use std::collections::BTreeMap;
-
 use serde_json::json;
 use virtbench_model::tiles::analyse_tiles;
 use virtbench_record::{
-    FORMAT, Plan, Records, TableFacts, TileDone, TileEnergy, TileHostSecond, TileMemberMeasured, TileRow,
-    TileSecond, TileTable, TilesMeasured, TilesPlan, TilesRecord, TilesStatus,
+    FORMAT, Plan, Provenance, Records, TableFacts, TileDone, TileEnergy, TileHostSecond, TileMemberMeasured,
+    TileRow, TileSecond, TileTable, TilesMeasured, TilesPlan, TilesRecord, TilesStatus,
 };
 use virtbench_report::TilesPage;
 use virtbench_samples::host::host_use;
@@ -16,9 +14,9 @@ use super::synthetic::described;
 const SECOND_NS: u64 = 1_000_000_000;
 const SECONDS: u64 = 90;
 
-pub fn study() -> String {
+pub fn study() -> (Provenance, Records) {
     let records = Records::Tiles((1..=3).map(record).collect());
-    virtbench_report::html(&described(Plan::Tiles(plan())), &records, &BTreeMap::new())
+    (described(Plan::Tiles(plan())), records)
 }
 
 pub fn plan() -> TilesPlan {

@@ -254,6 +254,11 @@ impl StudyCommand {
 
 /// `virtbench doctor`
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  virtbench doctor
+  virtbench doctor --fix
+  virtbench doctor --fix --yes")]
 pub struct DoctorArgs {
     /// Folder whose storage would be measured
     #[arg(long, value_name = "DIR", default_value = ".")]
@@ -267,6 +272,12 @@ pub struct DoctorArgs {
     /// Print only what is missing
     #[arg(long)]
     pub quiet: bool,
+    /// Print the command that installs the packages that are missing or would help; with --yes also run it
+    #[arg(long, conflicts_with = "json")]
+    pub fix: bool,
+    /// Run what --fix prints, as root or by sudo
+    #[arg(long, requires = "fix")]
+    pub yes: bool,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,

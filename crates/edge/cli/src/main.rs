@@ -17,6 +17,7 @@ mod command_line;
 mod commands;
 mod company;
 mod exit;
+mod first_minute;
 mod flags;
 mod guests;
 mod interrupt;
@@ -44,6 +45,9 @@ use args::{Arguments, Command};
 use clap::FromArgMatches;
 
 fn main() -> ExitCode {
+    if std::env::args_os().len() < 2 {
+        return exit::report(Err(first_minute::told()));
+    }
     let matches = args::command().get_matches();
     if matches.get_one("progress") == Some(&args::ProgressArg::Json) {
         say::to_machines();

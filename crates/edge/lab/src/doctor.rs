@@ -28,6 +28,8 @@ use crate::uml::UmlKernel;
 const WANTED_SPACE_BYTES: u64 = 4 << 30;
 /// Memory that a user must be able to lock, in bytes: io_uring's registered buffers count against it.
 const WANTED_MEMLOCK_BYTES: u64 = 64 << 20;
+/// How a kernel for guests is had, with its modules. Debian's own is named without a package's version.
+const KERNEL: &str = "apt install linux-image-amd64 (in the source: make setup)";
 /// Chromium by its several names.
 const CHROMIUM: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
@@ -77,6 +79,22 @@ pub enum Status {
     },
 }
 
+impl Check {
+    /// The Debian packages that mend it; none where all is well, where packages do not mend it, or where only development needs it.
+    #[must_use]
+    pub fn packages(&self) -> Vec<&str> {
+        let (Status::Missing { mend, .. } | Status::Warning { mend, .. }) = &self.status else {
+            return Vec::new();
+        };
+        let Some((_, named)) = mend.split_once(INSTALL) else { return Vec::new() };
+        let is_package = |word: &&str| word.starts_with(|c: char| c.is_ascii_alphanumeric());
+        named.split(' ').take_while(is_package).collect()
+    }
+}
+
+/// What stands before the packages in the words that mend something.
+const INSTALL: &str = "apt install ";
+
 /// Looks at everything, for targets in `directory` and guests of the kernel that is named or found.
 /// Where the accelerator is not known yet, guests are booted to find out, which takes up to a minute.
 #[must_use]
@@ -96,15 +114,15 @@ pub fn examine_host(directory: &Path, named_kernel: Option<&Path>) -> Vec<Check>
             "guest kernel",
             match &kernel {
                 Ok(kernel) => ok(format!("{} {}", kernel.image.display(), kernel.release)),
-                Err(error) => missing(error, "make setup"),
+                Err(error) => missing(error, KERNEL),
             },
         ),
         check(
             "guest modules",
             match image {
                 Some(Ok(image)) => ok(format!("initramfs of {} KiB", image.initramfs_bytes >> 10)),
-                Some(Err(error)) => missing(error, "make setup"),
-                None => missing("there is no guest kernel", "make setup"),
+                Some(Err(error)) => missing(error, KERNEL),
+                None => missing("there is no guest kernel", KERNEL),
             },
         ),
         check(
@@ -225,7 +243,7 @@ fn accelerator(qemu: Option<&Qemu>, kernel: Option<&GuestKernel>) -> Status {
             format!("no guest booted in time, with {}: {source}", load_average()),
             "wait until this host is less busy, and try again",
         ),
-        Err(error) => missing(error, "make setup, and apt install --reinstall qemu-system-x86"),
+        Err(error) => missing(error, "apt install --reinstall qemu-system-x86"),
     }
 }
 
@@ -335,5 +353,16 @@ mod tests {
     fn a_program_is_found_by_any_of_its_names() {
         assert!(matches!(program(&["no-such-program", "sh"], "", ""), Status::Ok { .. }));
         assert!(matches!(program(&["no-such-program"], "", ""), Status::Warning { .. }));
+    }
+
+    #[test]
+    fn packages_are_those_that_mend_it() {
+        let of = |status| check("x", status).packages().join(" ");
+        assert_eq!(of(missing("gone", "apt install qemu-utils xfsprogs (both)")), "qemu-utils xfsprogs");
+        assert_eq!(of(missing("gone", KERNEL)), "linux-image-amd64");
+        assert_eq!(of(warning("odd", "apt install --reinstall qemu-system-x86")), "");
+        assert_eq!(of(warning("odd", "use a host whose KVM works")), "");
+        assert_eq!(of(of_developers(&["/no/such/program"], "tests", "apt install fio")), "");
+        assert_eq!(of(ok("here")), "");
     }
 }

@@ -6,6 +6,7 @@ use std::io::Write;
 use serde::Serialize;
 use virtbench_lab::{Check, Status, cache_directory, examine_host};
 
+use super::doctor_fix;
 use crate::args::{DoctorArgs, left_out};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::say::print_json;
@@ -49,9 +50,15 @@ pub fn execute(args: &DoctorArgs) -> Outcome {
             writeln!(out, "left out {:<16} {names}\n{:26}mend: make install", "commands", "")?;
         }
     }
+    if args.fix {
+        drop(out);
+        return doctor_fix::fix(&checks, args.yes);
+    }
     if missing > 0 {
-        let message =
-            format!("{missing} of {} things are missing; the commands above mend them", checks.len());
+        let message = format!(
+            "{missing} of {} things are missing; the commands above mend them, and virtbench doctor --fix installs packages",
+            checks.len()
+        );
         return Err(Failure::message(Kind::Environment, message));
     }
     Ok(())

@@ -8,6 +8,7 @@ pub mod completions;
 #[cfg(feature = "full")]
 pub mod costs;
 pub mod doctor;
+mod doctor_fix;
 #[cfg(feature = "full")]
 mod driver;
 mod environments;

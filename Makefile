@@ -9,7 +9,7 @@ STUDY_BUILD = target/study/bin
 VIRTBENCH = $(STUDY_BUILD)/virtbench
 INSTALLED = target/release/virtbench
 
-.PHONY: help study check test soak bench profile fuzz fio-examples public-files lint doc-check licences build whole install setup setup-study setup-check setup-install setup-test setup-lint setup-bench setup-predictions uml uml-kernel appliances check-predictions deviation evaluation clean
+.PHONY: help study check test soak bench profile fuzz fio-examples public-files lint doc-check licences build whole install setup setup-study setup-check setup-install setup-test setup-lint setup-bench setup-predictions uml uml-kernel appliances check-predictions deviation evaluation clean deb deb-check setup-package
 
 help:
 	@echo "make study    set up, build, and measure what virtualization costs this machine's storage"
@@ -33,6 +33,8 @@ help:
 	@echo "make uml      the kernel of User Mode Linux guests, for environments uml:"
 	@echo "make uml-kernel  a smaller one, which boots in a tenth of a second: compiles for minutes"
 	@echo "make appliances  what \`virtbench appliance build\` needs of the distribution"
+	@echo "make deb      the Debian package: target/debian/virtbench_*.deb"
+	@echo "make deb-check  it is installed, used and removed in bare roots of Debian 12 and 13"
 	@echo "make install  install the command, its manual pages and completions (PREFIX=/usr/local)"
 
 # Half of the usual time a point: with two platforms beside native a first report in two and a half minutes. Its intervals say what that
@@ -145,6 +147,12 @@ bench profile whole: export VIRTBENCH_AGENTS = host
 whole:
 	$(CARGO) build --release --locked -p virtbench
 
+# The Debian package, and its trial in bare roots of Debian 12 and 13, which needs root.
+deb: setup-package
+	scripts/deb.sh
+deb-check: setup-package
+	scripts/deb-check.sh
+
 PREFIX ?= /usr/local
 install: setup-install
 	$(CARGO) build --release --locked -p virtbench
@@ -161,6 +169,8 @@ setup-check:
 	scripts/setup.sh check
 setup-install:
 	scripts/setup.sh install
+setup-package:
+	scripts/setup.sh package
 setup-test:
 	scripts/setup.sh test
 setup-lint:

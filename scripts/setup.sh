@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Brings a Debian machine to where virtbench can be built, run (study), tested (test), compared with
-# other tools (bench), checked as code (lint), checked quickly (check), or held against real applications (predictions); or makes appliances
+# other tools (bench), checked as code (lint), checked quickly (check), or held against real applications (predictions), packaged (package); or makes appliances
 # (appliances). Running it again changes nothing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -11,11 +11,12 @@ appliances=(e2fsprogs iproute2 mmdebstrap uidmap util-linux)
 packages=(gcc libc6-dev make ca-certificates curl e2fsprogs kmod patchelf qemu-system-x86 qemu-system-common qemu-utils xfsprogs)
 case $purpose in
   study | install | lint | check) ;;
+  package) packages+=(git lintian mmdebstrap util-linux) ;;
   appliances) packages=("${appliances[@]}") ;;
   test) packages+=("${appliances[@]}" binutils busybox-static chromium cpio fonts-dejavu-core fio libnbd-bin libvirt-clients libvirt-daemon libvirt-daemon-driver-qemu mariadb-client-core mariadb-server-core nbdkit nginx openssh-client openssh-server openssl pgbouncer postgresql qemu-system-arm qemu-user-static redis-server redis-tools strace systemd unzip util-linux xz-utils) ;;
   predictions) packages+=(bc binutils bzip2 coreutils db5.3-util dbench gcc git lmdb-utils openssl postgresql python3 redis-server redis-tools sqlite3 tdb-tools util-linux xz-utils zstd) ;;
   bench) packages+=("${appliances[@]}" bonnie++ chromium dbench fonts-dejavu-core fio git iperf3 linux-perf mariadb-client-core mariadb-server-core nbdkit nginx openssh-client openssh-server postgresql postgresql-client qperf redis-server redis-tools unzip wrk) ;;
-  *) echo "setup.sh: unknown purpose '$purpose': study, install, test, check, lint, bench, predictions or appliances" >&2; exit 2 ;;
+  *) echo "setup.sh: unknown purpose '$purpose': study, install, test, check, lint, bench, package, predictions or appliances" >&2; exit 2 ;;
 esac
 
 as_root() {
@@ -64,7 +65,7 @@ fi
 # The program inside guests and on other machines is linked statically against musl. Machines of another kind than this one
 # are for an installed command and for tests.
 targets=(x86_64-unknown-linux-musl)
-case $purpose in install | lint | check | test) targets+=(aarch64-unknown-linux-musl) ;; esac
+case $purpose in install | lint | check | test | package) targets+=(aarch64-unknown-linux-musl) ;; esac
 for target in "${targets[@]}"; do
   if [ ! -d "$(rustc --print sysroot)/lib/rustlib/$target" ]; then
     echo "setup: adding the $target target"
@@ -83,6 +84,10 @@ if [ "$purpose" = test ] || [ "$purpose" = check ]; then
     --version 0.9.151 --no-default-features --features default-no-update
 fi
 if [ "$purpose" = check ]; then exit 0; fi
+if [ "$purpose" = package ]; then
+  cargo deb --version >/dev/null 2>&1 || CARGO_PROFILE_DEV_DEBUG=0 cargo install --quiet --locked --debug cargo-deb --version 3.8.0
+  exit 0
+fi
 
 scripts/setup-guest-kernel.sh
 # Guests of two architectures in which an ssh server runs.

@@ -12,7 +12,7 @@ package=$(ls target/debian/virtbench_*.deb 2>/dev/null | head -1)
 [ -n "$package" ] || { echo "deb-check: there is no package: make deb" >&2; exit 4; }
 
 echo "deb-check: lintian"
-lintian --no-tag-display-limit --fail-on error,warning --allow-root "$package"
+lintian --tag-display-limit 0 --fail-on error,warning --allow-root "$package"
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/virtbench/roots
 mkdir -p "$cache"

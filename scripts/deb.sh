@@ -12,7 +12,7 @@ export SOURCE_DATE_EPOCH
 cargo build --profile "$profile" --locked -p virtbench
 virtbench=$folder/virtbench
 
-stage=target/package
+stage=out/package
 rm -rf "$stage"
 mkdir -p "$stage/man"
 "$virtbench" man "$stage/man"
@@ -22,6 +22,7 @@ sed -e 's|/usr/local/bin/virtbench|/usr/bin/virtbench|' \
   -e '/^#   useradd/d; /^#   install -m644/d' 'contrib/virtbench-fence@.service' >"$stage/virtbench-fence@.service"
 printf 'virtbench (%s-1) unstable; urgency=low\n\n  * See CHANGELOG.md of this version, in this folder.\n\n -- virtbench developers <virtbench@localhost>  %s\n' \
   "$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)" "$(date -u -R -d "@$SOURCE_DATE_EPOCH")" >"$stage/changelog"
+gzip -9n <CHANGELOG.md >"$stage/changelog.gz"
 
 rm -f target/debian/virtbench_*.deb
 cargo deb --no-build --profile "$profile" --locked -p virtbench --output target/debian/ >/dev/null

@@ -74,7 +74,7 @@ pub(crate) const EDGES: &[(&str, &[&str])] = &[
         ],
     ),
     ("runs", &["record", "units"]),
-    ("history", &["model", "record", "runs"]),
+    ("history", &["model", "record", "runs", "oltp", "users"]),
     (
         "bench",
         &[

@@ -1,31 +1,18 @@
-//! The SQLite file.
+//! The catalogue: what is taken into its tables, and what is read from them.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 use virtbench_model::history::HistoryRun;
 
 use crate::error::CatalogueError;
 use crate::filter::Filter;
 use crate::found::{read_run, run_folders, state};
-
-/// Tells virtbench's catalogues from other SQLite files.
-const APPLICATION: i32 = 0x7662_6863;
-/// Of the tables and of what is put into them. Another one's are filled again.
-const FORMAT: i32 = 2;
-/// How long another process that writes is waited for.
-const BUSY: Duration = Duration::from_secs(10);
-/// Runs, each as what was read of it; folders that were looked through.
-const TABLES: &str = "
-    CREATE TABLE roots (path TEXT PRIMARY KEY) WITHOUT ROWID;
-    CREATE TABLE runs (
-        folder TEXT PRIMARY KEY, state TEXT NOT NULL, started_unix_s INTEGER NOT NULL, study TEXT NOT NULL,
-        parts TEXT NOT NULL, identity TEXT NOT NULL, load TEXT NOT NULL, host TEXT NOT NULL, versions TEXT NOT NULL,
-        tags TEXT NOT NULL, measures TEXT NOT NULL
-    ) WITHOUT ROWID;
-    CREATE TABLE unreadable (folder TEXT PRIMARY KEY, state TEXT NOT NULL, why TEXT NOT NULL) WITHOUT ROWID;";
+use crate::place::Place;
+use crate::postgresql::PostgreSql;
+use crate::sqlite::Sqlite;
+use crate::store::{Change, Known, Row, Store};
 
 /// What a scan found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -43,264 +30,182 @@ pub struct Scanned {
 /// A catalogue of run folders.
 #[derive(Debug)]
 pub struct Catalogue {
-    path: PathBuf,
-    connection: Connection,
+    store: Box<dyn Store>,
+    /// This machine's name: folders of others are not looked at.
+    machine: String,
 }
 
 impl Catalogue {
-    /// Opens the catalogue at `path`, or makes an empty one. That of another version is emptied, except for the folders that
-    /// are to be looked through.
+    /// Opens the catalogue, or makes an empty one. That of an earlier version is emptied, except for the folders that are to be
+    /// looked through: each machine fills it again with its own.
     ///
     /// # Errors
-    /// It is another program's file, or cannot be opened.
-    pub fn open(path: &Path) -> Result<Self, CatalogueError> {
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder)
-                .map_err(|source| CatalogueError::File { path: folder.to_owned(), source })?;
-        }
-        let open = || -> rusqlite::Result<(Connection, bool)> {
-            let connection = Connection::open(path)?;
-            connection.busy_timeout(BUSY)?;
-            let is_ours = prepare(&connection)?;
-            Ok((connection, is_ours))
-        };
-        match open() {
-            Ok((connection, true)) => Ok(Self { path: path.to_owned(), connection }),
-            Ok((_, false)) => Err(CatalogueError::Foreign(path.to_owned())),
-            Err(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::NotADatabase) => {
-                Err(CatalogueError::Foreign(path.to_owned()))
-            }
-            Err(source) => Err(CatalogueError::Sqlite { path: path.to_owned(), source }),
-        }
+    /// It is another program's file, a later version's, or cannot be opened.
+    pub fn open(place: impl Into<Place>) -> Result<Self, CatalogueError> {
+        Self::open_as(place.into(), machine())
     }
 
-    /// Opens the catalogue at `path` to read what it holds, and changes nothing; nothing where there is none, or one that another version
+    /// The same on a machine of this name.
+    pub(crate) fn open_as(place: Place, machine: String) -> Result<Self, CatalogueError> {
+        let store: Box<dyn Store> = match place {
+            Place::File(path) => Box::new(Sqlite::open(&path, &machine)?),
+            Place::Server(connect) => Box::new(PostgreSql::open(&connect)?),
+        };
+        Ok(Self { store, machine })
+    }
+
+    /// Opens the catalogue to read what it holds, and changes nothing; nothing where there is none, or one that another version
     /// filled.
     ///
     /// # Errors
-    /// SQLite refuses.
-    pub fn open_to_read(path: &Path) -> Result<Option<Self>, CatalogueError> {
-        let open = || -> rusqlite::Result<Option<Connection>> {
-            let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-            connection.busy_timeout(BUSY)?;
-            Ok((identity(&connection)? == (APPLICATION, FORMAT)).then_some(connection))
+    /// The database refuses.
+    pub fn open_to_read(place: impl Into<Place>) -> Result<Option<Self>, CatalogueError> {
+        let store = match place.into() {
+            Place::File(path) => Sqlite::open_to_read(&path)?.map(|store| Box::new(store) as Box<dyn Store>),
+            Place::Server(connect) => {
+                PostgreSql::open_to_read(&connect)?.map(|store| Box::new(store) as Box<dyn Store>)
+            }
         };
-        if !path.is_file() {
-            return Ok(None);
-        }
-        let opened = open().map_err(|source| CatalogueError::Sqlite { path: path.to_owned(), source });
-        Ok(opened?.map(|connection| Self { path: path.to_owned(), connection }))
+        Ok(store.map(|store| Self { store, machine: machine() }))
+    }
+
+    /// Whether it can only be read, as by a role of a team's database that may do no more.
+    #[must_use]
+    pub fn is_read_only(&self) -> bool {
+        self.store.is_read_only()
     }
 
     /// Looks through folders, and remembers them for the next [`refresh`](Self::refresh).
     ///
     /// # Errors
-    /// A folder is not there, or SQLite refuses.
+    /// A folder is not there, or the database refuses.
     pub fn scan(&mut self, roots: &[PathBuf]) -> Result<Scanned, CatalogueError> {
         let mut folders = Vec::new();
         for root in roots {
             fs::read_dir(root).map_err(|source| CatalogueError::File { path: root.clone(), source })?;
             folders.extend(run_folders(root));
         }
-        let scanned = self.take_in(roots, &folders);
-        scanned.map_err(|source| self.refused(source))
-    }
-
-    /// Looks through all folders that were ever named, and forgets runs that are gone.
-    ///
-    /// # Errors
-    /// SQLite refuses.
-    pub fn refresh(&mut self) -> Result<Scanned, CatalogueError> {
-        let roots =
-            texts(&self.connection, "SELECT path FROM roots").map_err(|source| self.refused(source))?;
-        let roots: Vec<PathBuf> = roots.into_iter().map(PathBuf::from).collect();
-        let mut folders: Vec<PathBuf> = roots.iter().flat_map(|root| run_folders(root)).collect();
-        folders.sort();
-        folders.dedup();
-        let scanned = self.take_in(&roots, &folders).and_then(|mut scanned| {
-            scanned.gone = self.forget_gone()?;
-            Ok(scanned)
-        });
-        scanned.map_err(|source| self.refused(source))
-    }
-
-    /// The runs that a filter takes, in the order of time.
-    ///
-    /// # Errors
-    /// SQLite refuses, or the file is damaged.
-    pub fn runs(&self, filter: &Filter) -> Result<Vec<HistoryRun>, CatalogueError> {
-        let runs = self.all_runs().map_err(|source| self.refused(source))?;
-        Ok(runs.into_iter().filter(|run| filter.takes(run)).collect())
-    }
-
-    fn all_runs(&self) -> rusqlite::Result<Vec<HistoryRun>> {
-        let mut statement = self.connection.prepare(
-            "SELECT folder, started_unix_s, study, parts, identity, load, host, versions, tags, measures FROM runs
-             ORDER BY started_unix_s, folder",
-        )?;
-        let runs = statement.query_map([], |row| {
-            Ok(HistoryRun {
-                folder: row.get(0)?,
-                started_unix_s: row.get(1)?,
-                study: row.get(2)?,
-                parts: from_json(3, &row.get::<_, String>(3)?)?,
-                identity: row.get(4)?,
-                load: from_json(5, &row.get::<_, String>(5)?)?,
-                host: row.get(6)?,
-                versions: from_json(7, &row.get::<_, String>(7)?)?,
-                tags: from_json(8, &row.get::<_, String>(8)?)?,
-                measures: from_json(9, &row.get::<_, String>(9)?)?,
-            })
-        })?;
-        runs.collect()
-    }
-
-    fn refused(&self, source: rusqlite::Error) -> CatalogueError {
-        CatalogueError::Sqlite { path: self.path.clone(), source }
-    }
-
-    fn take_in(&mut self, roots: &[PathBuf], folders: &[PathBuf]) -> rusqlite::Result<Scanned> {
-        let transaction = self.connection.transaction()?;
-        for root in roots {
-            transaction
-                .execute("INSERT OR IGNORE INTO roots (path) VALUES (?1)", [root.display().to_string()])?;
-        }
-        let mut scanned = Scanned::default();
-        for folder in folders {
-            let (name, state) = (folder.display().to_string(), state(folder));
-            let known: Option<(String, Option<String>)> = transaction
-                .query_row(
-                    "SELECT state, NULL FROM runs WHERE folder = ?1
-                     UNION ALL SELECT state, why FROM unreadable WHERE folder = ?1",
-                    [&name],
-                    |row| Ok((row.get(0)?, row.get(1)?)),
-                )
-                .optional()?;
-            match known {
-                Some((before, None)) if before == state => scanned.unchanged += 1,
-                Some((before, Some(why))) if before == state => {
-                    scanned.unreadable.push((folder.clone(), why))
-                }
-                _ => take_in_one(&transaction, folder, &state, &mut scanned)?,
-            }
-        }
-        transaction.commit()?;
+        let mut changes: Vec<Change> =
+            roots.iter().map(|root| Change::Root(root.display().to_string())).collect();
+        let known = self.known()?;
+        let scanned = self.compared(&folders, &known, &mut changes)?;
+        self.store.change(&self.machine, &changes)?;
         Ok(scanned)
     }
 
-    fn forget_gone(&mut self) -> rusqlite::Result<usize> {
-        let transaction = self.connection.transaction()?;
-        let mut gone = 0;
-        for table in ["runs", "unreadable"] {
-            let folders = texts(&transaction, &format!("SELECT folder FROM {table}"))?;
-            for folder in folders.iter().filter(|folder| !Path::new(folder).join("run.json").is_file()) {
-                transaction.execute(&format!("DELETE FROM {table} WHERE folder = ?1"), [folder])?;
-                gone += usize::from(table == "runs");
+    /// Looks through all folders that were ever named on this machine, and forgets runs that are gone.
+    ///
+    /// # Errors
+    /// The database refuses.
+    pub fn refresh(&mut self) -> Result<Scanned, CatalogueError> {
+        let roots = self.store.roots(&self.machine)?;
+        let mut folders: Vec<PathBuf> = roots.iter().flat_map(|root| run_folders(Path::new(root))).collect();
+        folders.sort();
+        folders.dedup();
+        let (known, mut changes) = (self.known()?, Vec::new());
+        let mut scanned = self.compared(&folders, &known, &mut changes)?;
+        for (folder, Known { why, .. }) in &known {
+            if !Path::new(folder).join("run.json").is_file() {
+                changes.push(Change::Gone(folder.clone()));
+                scanned.gone += usize::from(why.is_none());
             }
         }
-        transaction.commit()?;
-        Ok(gone)
+        self.store.change(&self.machine, &changes)?;
+        Ok(scanned)
     }
-}
 
-/// Makes the tables where they are missing or of another version; answers whether the file is virtbench's.
-fn prepare(connection: &Connection) -> rusqlite::Result<bool> {
-    let (application, format) = identity(connection)?;
-    let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
-    if application != APPLICATION && tables > 0 {
-        return Ok(false);
+    /// The runs that a filter takes, in the order of time. Folders of other machines have their machine's name before them.
+    ///
+    /// # Errors
+    /// The database refuses, or is damaged.
+    pub fn runs(&self, filter: &Filter) -> Result<Vec<HistoryRun>, CatalogueError> {
+        let runs = self.store.rows()?.into_iter().map(|row| self.run(row)).collect::<Result<Vec<_>, _>>()?;
+        Ok(runs.into_iter().filter(|run| filter.takes(run)).collect())
     }
-    if application == APPLICATION && format == FORMAT {
-        return Ok(true);
+
+    fn known(&mut self) -> Result<BTreeMap<String, Known>, CatalogueError> {
+        let known = self.store.known(&self.machine)?;
+        Ok(known.into_iter().map(|known| (known.folder.clone(), known)).collect())
     }
-    // An exclusive transaction: of two that find it empty, the second one looks again.
-    connection.execute_batch("BEGIN EXCLUSIVE")?;
-    let made = make_tables(connection);
-    connection.execute_batch(if made.is_ok() { "COMMIT" } else { "ROLLBACK" })?;
-    made.map(|()| true)
-}
 
-/// Whose file it is, and of which format.
-fn identity(connection: &Connection) -> rusqlite::Result<(i32, i32)> {
-    let pragma = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i32>(0));
-    Ok((pragma("application_id")?, pragma("user_version")?))
-}
-
-fn make_tables(connection: &Connection) -> rusqlite::Result<()> {
-    if connection.pragma_query_value(None, "user_version", |row| row.get::<_, i32>(0))? == FORMAT {
-        return Ok(());
-    }
-    let is_there =
-        connection.query_row("SELECT count(*) FROM sqlite_schema WHERE name = 'roots'", [], |row| row.get(0));
-    let roots = if is_there? { texts(connection, "SELECT path FROM roots")? } else { Vec::new() };
-    connection.execute_batch(
-        "DROP TABLE IF EXISTS roots; DROP TABLE IF EXISTS runs; DROP TABLE IF EXISTS unreadable;",
-    )?;
-    connection.execute_batch(TABLES)?;
-    for root in roots {
-        connection.execute("INSERT INTO roots (path) VALUES (?1)", [root])?;
-    }
-    connection.pragma_update(None, "application_id", APPLICATION)?;
-    connection.pragma_update(None, "user_version", FORMAT)
-}
-
-/// The first column of what a query finds.
-fn texts(connection: &Connection, query: &str) -> rusqlite::Result<Vec<String>> {
-    connection.prepare(query)?.query_map([], |row| row.get(0))?.collect()
-}
-
-fn take_in_one(
-    connection: &Connection,
-    folder: &Path,
-    state: &str,
-    scanned: &mut Scanned,
-) -> rusqlite::Result<()> {
-    let name = folder.display().to_string();
-    connection.execute("DELETE FROM runs WHERE folder = ?1", [&name])?;
-    connection.execute("DELETE FROM unreadable WHERE folder = ?1", [&name])?;
-    match read_run(folder) {
-        Ok(run) => {
-            connection.execute(
-                "INSERT INTO runs (folder, state, started_unix_s, study, parts, identity, load, host, versions, tags, measures)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
-                params![
-                    name,
-                    state,
-                    run.started_unix_s,
-                    run.study,
-                    to_json(&run.parts)?,
-                    run.identity,
-                    to_json(&run.load)?,
-                    run.host,
-                    to_json(&run.versions)?,
-                    to_json(&run.tags)?,
-                    to_json(&run.measures)?
-                ],
-            )?;
-            scanned.read += 1;
+    /// What is new of folders, and what of it changes the catalogue.
+    fn compared(
+        &self,
+        folders: &[PathBuf],
+        known: &BTreeMap<String, Known>,
+        changes: &mut Vec<Change>,
+    ) -> Result<Scanned, CatalogueError> {
+        let mut scanned = Scanned::default();
+        for folder in folders {
+            let (name, state) = (folder.display().to_string(), state(folder));
+            match known.get(&name).filter(|known| known.state == state) {
+                Some(Known { why: None, .. }) => scanned.unchanged += 1,
+                Some(Known { why: Some(why), .. }) => scanned.unreadable.push((folder.clone(), why.clone())),
+                None => match read_run(folder) {
+                    Ok(run) => {
+                        changes.push(Change::Run(Box::new(self.row(run, state)?)));
+                        scanned.read += 1;
+                    }
+                    Err(error) => {
+                        let why = error.to_string();
+                        scanned.unreadable.push((folder.clone(), why.clone()));
+                        changes.push(Change::Unreadable { folder: name, state, why });
+                    }
+                },
+            }
         }
-        Err(error) => {
-            let why = error.to_string();
-            connection.execute(
-                "INSERT INTO unreadable (folder, state, why) VALUES (?1, ?2, ?3)",
-                [&name, state, &why],
-            )?;
-            scanned.unreadable.push((folder.to_owned(), why));
-        }
+        Ok(scanned)
     }
-    Ok(())
+
+    fn row(&self, run: HistoryRun, state: String) -> Result<Row, CatalogueError> {
+        Ok(Row {
+            machine: self.machine.clone(),
+            state,
+            started_unix_s: i64::try_from(run.started_unix_s).unwrap_or(i64::MAX),
+            parts: serde_json::to_string(&run.parts)?,
+            load: serde_json::to_string(&run.load)?,
+            versions: serde_json::to_string(&run.versions)?,
+            tags: serde_json::to_string(&run.tags)?,
+            measures: serde_json::to_string(&run.measures)?,
+            folder: run.folder,
+            study: run.study,
+            identity: run.identity,
+            host: run.host,
+        })
+    }
+
+    fn run(&self, row: Row) -> Result<HistoryRun, CatalogueError> {
+        let is_here = row.machine == self.machine;
+        Ok(HistoryRun {
+            folder: if is_here { row.folder } else { format!("{}:{}", row.machine, row.folder) },
+            started_unix_s: u64::try_from(row.started_unix_s).unwrap_or(0),
+            study: row.study,
+            parts: serde_json::from_str(&row.parts)?,
+            identity: row.identity,
+            load: serde_json::from_str(&row.load)?,
+            host: row.host,
+            versions: serde_json::from_str(&row.versions)?,
+            tags: serde_json::from_str(&row.tags)?,
+            measures: serde_json::from_str(&row.measures)?,
+        })
+    }
 }
 
-fn to_json<T: serde::Serialize>(value: &T) -> rusqlite::Result<String> {
-    serde_json::to_string(value).map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))
-}
-
-fn from_json<T: serde::de::DeserializeOwned>(column: usize, text: &str) -> rusqlite::Result<T> {
-    serde_json::from_str(text).map_err(|error| {
-        rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, error.into())
-    })
+/// The name that the kernel gives this machine.
+fn machine() -> String {
+    let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let name = name.trim();
+    if name.is_empty() { "localhost".to_owned() } else { name.to_owned() }
 }
 
 #[cfg(test)]
 #[path = "catalogue_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "postgresql_tests.rs"]
+mod postgresql_tests;
+
+#[cfg(test)]
+#[path = "dashboard_tests.rs"]
+mod dashboard_tests;

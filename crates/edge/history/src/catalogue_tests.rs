@@ -1,11 +1,13 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
+use crate::store::FORMAT;
 use crate::tags::{read_tags, write_tags};
+use rusqlite::Connection;
 use serde_json::json;
 
 /// A run of which nothing was measured yet.
-fn run(folder: &Path, started_unix_s: u64, cpu: &str) {
+pub(super) fn run(folder: &Path, started_unix_s: u64, cpu: &str) {
     fs::create_dir_all(folder).unwrap();
     let plan = json!({
         "study": "native-vs-vm", "grid": "quick", "blocks_bytes": [4096], "read_percents": [100], "random_percents": [0],
@@ -113,10 +115,29 @@ fn a_catalogue_of_another_version_is_filled_again() {
     run(&folder.path().join("one"), 1, "cpu");
     let mut catalogue = Catalogue::open(&path).unwrap();
     catalogue.scan(&[folder.path().to_owned()]).unwrap();
-    catalogue.connection.pragma_update(None, "user_version", FORMAT + 1).unwrap();
-    catalogue.connection.execute_batch("DROP TABLE unreadable").unwrap();
     drop(catalogue);
+    let connection = Connection::open(&path).unwrap();
+    connection.pragma_update(None, "user_version", FORMAT + 1).unwrap();
+    connection.execute_batch("DROP TABLE unreadable").unwrap();
+    drop(connection);
     let mut catalogue = Catalogue::open(&path).unwrap();
     assert!(catalogue.runs(&Filter::default()).unwrap().is_empty());
     assert_eq!(catalogue.refresh().unwrap().read, 1);
+}
+
+#[test]
+fn a_catalogue_without_machines_keeps_the_folders_to_look_through() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("history.sqlite");
+    run(&folder.path().join("one"), 1, "cpu");
+    let connection = Connection::open(&path).unwrap();
+    let root = folder.path().display();
+    let words = format!(
+        "CREATE TABLE roots (path TEXT PRIMARY KEY) WITHOUT ROWID; INSERT INTO roots VALUES ('{root}');
+         CREATE TABLE runs (folder TEXT PRIMARY KEY); CREATE TABLE unreadable (folder TEXT PRIMARY KEY);
+         PRAGMA application_id = 1986160739; PRAGMA user_version = 2;"
+    );
+    connection.execute_batch(&words).unwrap();
+    drop(connection);
+    assert_eq!(Catalogue::open(&path).unwrap().refresh().unwrap().read, 1);
 }

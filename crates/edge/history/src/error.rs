@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use thiserror::Error;
+use virtbench_oltp::{Address, OltpError};
 use virtbench_runs::FolderError;
 
 /// A catalogue or a tag that cannot be used.
@@ -21,6 +22,31 @@ pub enum CatalogueError {
         /// What SQLite said.
         source: rusqlite::Error,
     },
+    /// It is no address of a catalogue.
+    #[error("--catalogue: {0}")]
+    Address(String),
+    /// No connection came about.
+    #[error("--catalogue: {0}")]
+    Connect(#[from] OltpError),
+    /// PostgreSQL refused.
+    #[error(
+        "{address}: {}; the catalogue can be dropped with its schema: `virtbench history list FOLDER` fills it again",
+        said(source)
+    )]
+    PostgreSql {
+        /// The catalogue.
+        address: Box<Address>,
+        /// What PostgreSQL said.
+        source: tokio_postgres::Error,
+    },
+    /// A later version of virtbench made the tables, and others use them.
+    #[error(
+        "{0} holds a catalogue of a later version: use that version of virtbench, or another schema (?schema=NAME)"
+    )]
+    Later(Box<Address>),
+    /// A row is damaged.
+    #[error("the catalogue is damaged: {0}; remove it, and `virtbench history list FOLDER` fills it again")]
+    Damaged(#[from] serde_json::Error),
     /// A file cannot be read or written.
     #[error("{path}: {source}", path = path.display())]
     File {
@@ -41,4 +67,9 @@ pub enum CatalogueError {
         /// The run folder.
         path: PathBuf,
     },
+}
+
+/// What the server said, which the client keeps below its own words.
+fn said(error: &tokio_postgres::Error) -> String {
+    error.as_db_error().map_or_else(|| error.to_string(), |said| said.message().to_owned())
 }

@@ -10,6 +10,7 @@ use crate::address::Connect;
 use crate::error::OltpError;
 use crate::fault::no_answer;
 use crate::manner::Manner;
+use crate::postgresql::dialled;
 use crate::session::Session;
 
 /// How often it is looked whether a stop was asked for.
@@ -24,6 +25,20 @@ pub fn wait<T>(future: impl Future<Output = Result<T, OltpError>>) -> Result<T, 
 pub async fn connected(connect: &Connect, manner: Manner) -> Result<Session, OltpError> {
     let address = || Box::new(connect.address.clone());
     Session::open(connect, manner).await.map_err(|fault| OltpError::Connect { address: address(), fault })
+}
+
+/// A connection of PostgreSQL's own client, for what is no load: the caller drives the connection.
+///
+/// # Errors
+/// No connection came about.
+pub async fn postgresql_client(
+    connect: &Connect,
+) -> Result<
+    (tokio_postgres::Client, impl Future<Output = Result<(), tokio_postgres::Error>> + use<>),
+    OltpError,
+> {
+    let address = || Box::new(connect.address.clone());
+    dialled(connect).await.map_err(|fault| OltpError::Connect { address: address(), fault })
 }
 
 /// Waits within the limit, and no longer than until a stop is asked for. `what` is said of what took longer.

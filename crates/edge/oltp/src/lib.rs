@@ -44,6 +44,7 @@ mod user;
 mod value;
 
 pub use address::{Address, Connect, Endpoint};
+pub use blocking::postgresql_client;
 pub use check::{Checked, Depth, check};
 pub use checksum::Checksum;
 pub use error::{Left, OltpError};

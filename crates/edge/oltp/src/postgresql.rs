@@ -41,28 +41,7 @@ pub struct PostgreSql {
 impl PostgreSql {
     /// Connects and logs in.
     pub async fn open(connect: &Connect, manner: Manner) -> Result<Self, Fault> {
-        let Connect { address, password } = connect;
-        let mut config = Config::new();
-        config.user(&address.user).dbname(&address.database).application_name("virtbench");
-        config.connect_timeout(Duration::from_secs(CONNECT_SECONDS));
-        password.iter().for_each(|password| {
-            config.password(password);
-        });
-        match &address.endpoint {
-            Endpoint::Tcp(host, port) => config.host(host).port(*port),
-            Endpoint::Unix(path, port) => config.host_path(Address::socket_folder(path)).port(*port),
-        };
-        let is_encrypted = address.tls.mode != TlsMode::Disable;
-        config.ssl_mode(if is_encrypted { SslMode::Require } else { SslMode::Disable });
-        let tls = address
-            .tls
-            .configuration()
-            .map_err(|error| Fault::new(FaultKind::Encryption, error.to_string()))?;
-        let limit = Duration::from_secs(CONNECT_SECONDS);
-        let opened = tokio::time::timeout(limit, config.connect(Connector(tls))).await;
-        let (client, connection) = opened
-            .map_err(|_| Fault::new(FaultKind::Refused, "no answer"))?
-            .map_err(|error| unreachable(&error))?;
+        let (client, connection) = dialled(connect).await?;
         let begin = format!("BEGIN ISOLATION LEVEL {}", isolation_name(manner.isolation));
         let prepared = vec![None; STATEMENTS];
         let keeps = manner.keeps;
@@ -202,6 +181,28 @@ async fn driven<T>(
         }
     })
     .await
+}
+
+/// Connects and logs in; the caller drives the connection.
+pub async fn dialled(connect: &Connect) -> Result<(Client, Connection<Socket, Stream>), Fault> {
+    let Connect { address, password } = connect;
+    let mut config = Config::new();
+    config.user(&address.user).dbname(&address.database).application_name("virtbench");
+    config.connect_timeout(Duration::from_secs(CONNECT_SECONDS));
+    password.iter().for_each(|password| {
+        config.password(password);
+    });
+    match &address.endpoint {
+        Endpoint::Tcp(host, port) => config.host(host).port(*port),
+        Endpoint::Unix(path, port) => config.host_path(Address::socket_folder(path)).port(*port),
+    };
+    let is_encrypted = address.tls.mode != TlsMode::Disable;
+    config.ssl_mode(if is_encrypted { SslMode::Require } else { SslMode::Disable });
+    let tls =
+        address.tls.configuration().map_err(|error| Fault::new(FaultKind::Encryption, error.to_string()))?;
+    let limit = Duration::from_secs(CONNECT_SECONDS);
+    let opened = tokio::time::timeout(limit, config.connect(Connector(tls))).await;
+    opened.map_err(|_| Fault::new(FaultKind::Refused, "no answer"))?.map_err(|error| unreachable(&error))
 }
 
 fn row(row: &tokio_postgres::Row) -> Result<Row, Fault> {

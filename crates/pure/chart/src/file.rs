@@ -138,10 +138,11 @@ fn style() -> String {
 
 /// Those of the first block of [`STYLE`].
 fn colours() -> impl Iterator<Item = &'static str> {
+    // The variables are called c0 to c7.
     let light = STYLE.split_once('}').map_or(STYLE, |(light, _)| light);
-    light
-        .lines()
-        .filter_map(|line| line.trim().strip_prefix("--c")?.split_once(':')?.1.trim().strip_suffix(';'))
+    light.lines().filter_map(|line| {
+        line.trim().trim_start_matches('-').strip_prefix('c')?.split_once(':')?.1.trim().strip_suffix(';')
+    })
 }
 
 #[cfg(test)]

@@ -62,9 +62,9 @@ pub struct CompareRunsArgs {
     #[arg(long, value_enum, value_delimiter = ',')]
     pub fail_on: Vec<FailOn>,
     /// The catalogue of past runs, by which it is known how much runs differ [default: $XDG_DATA_HOME/virtbench/history.sqlite,
-    /// if there is one]
+    /// if there is one]; or a database as virtbench history has it
     #[cfg(feature = "full")]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE|ADDRESS")]
     pub catalogue: Option<PathBuf>,
     /// Write a page with figures here [default with --alternate: report.html in --out]
     #[arg(long, value_name = "FILE")]

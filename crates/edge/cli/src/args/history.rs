@@ -37,8 +37,9 @@ pub struct SelectionArgs {
     /// Only runs that began on this day or later, or within this time: 2026-11-01, 30d
     #[arg(long, value_name = "DATE|TIME", value_parser = since, default_value = "1970-01-01", hide_default_value = true)]
     pub since: u64,
-    /// The catalogue [default: $XDG_DATA_HOME/virtbench/history.sqlite]
-    #[arg(long, value_name = "FILE")]
+    /// The catalogue: a file, or a database that a team shares, such as postgresql://user@host/database
+    /// [default: $XDG_DATA_HOME/virtbench/history.sqlite]
+    #[arg(long, value_name = "FILE|ADDRESS")]
     pub catalogue: Option<PathBuf>,
 }
 
@@ -48,9 +49,14 @@ pub struct SelectionArgs {
 Run folders are looked for in the folders named and up to six levels below. The catalogue keeps what was read of them; what \
 changed is read again, and what is gone is forgotten. It can be removed at any time: the run folders are the truth.
 
+A catalogue in PostgreSQL has the same tables, in the schema virtbench_history (?schema=NAME names another). Every machine keeps the runs of its \
+own folders there, and lists those of all. The password is taken from PGPASSWORD, and ?sslmode=verify-full encrypts. A role that may only \
+read lists what is there.
+
 Examples:
   virtbench history list ~/runs
   virtbench history list --study native-vs-vm --since 30d
+  virtbench history list --catalogue 'postgresql://virtbench@db/team?sslmode=verify-full' ~/runs
   virtbench history list --tag release --json | jq .runs[].folder")]
 pub struct HistoryListArgs {
     /// Which runs.

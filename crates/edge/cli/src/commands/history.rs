@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use serde::Serialize;
-use virtbench_history::{Catalogue, CatalogueError, Filter, read_tags, write_tags};
+use virtbench_history::{Catalogue, CatalogueError, Filter, Place, Scanned, read_tags, write_tags};
 use virtbench_model::history::{History, HistoryRun, Measure, history};
 use virtbench_report::{HistoryPage, Takeaway, moment, with_unit};
 use virtbench_runs::read_provenance;
@@ -146,9 +146,8 @@ fn select(selection: &SelectionArgs) -> Result<Vec<HistoryRun>, Failure> {
     let path = selection.catalogue.clone().map_or_else(default_catalogue, Ok)?;
     let folders: Vec<PathBuf> =
         selection.folders.iter().map(|folder| whole_path(folder)).collect::<Result<_, _>>()?;
-    let mut catalogue = Catalogue::open(&path).map_err(failure)?;
-    let scanned =
-        if folders.is_empty() { catalogue.refresh() } else { catalogue.scan(&folders) }.map_err(failure)?;
+    let mut catalogue = Catalogue::open(place(&path)?).map_err(failure)?;
+    let scanned = looked_through(&mut catalogue, &folders)?;
     for (folder, why) in &scanned.unreadable {
         tell!("left out: {why} ({})", folder.display());
     }
@@ -163,6 +162,28 @@ fn select(selection: &SelectionArgs) -> Result<Vec<HistoryRun>, Failure> {
         since_unix_s: selection.since,
     };
     catalogue.runs(&filter).map_err(failure)
+}
+
+/// A file, or a database whose password is in the environment.
+///
+/// # Errors
+/// It is an address of no catalogue.
+pub fn place(named: &Path) -> Result<Place, Failure> {
+    let password = std::env::var("PGPASSWORD").ok().filter(|password| !password.is_empty());
+    Place::parse(named, password).map_err(failure)
+}
+
+fn looked_through(catalogue: &mut Catalogue, folders: &[PathBuf]) -> Result<Scanned, Failure> {
+    if catalogue.is_read_only() {
+        if folders.is_empty() {
+            tell!("the catalogue can only be read: no folder was looked through");
+            return Ok(Scanned::default());
+        }
+        let message =
+            "--catalogue: it can only be read: leave the folders out, or connect as a role that may write";
+        return Err(Failure::message(Kind::Folder, message));
+    }
+    if folders.is_empty() { catalogue.refresh() } else { catalogue.scan(folders) }.map_err(failure)
 }
 
 /// Says which studies there are, where none is of this one.
@@ -196,7 +217,9 @@ pub fn default_catalogue() -> Result<PathBuf, Failure> {
 
 fn failure(error: CatalogueError) -> Failure {
     let kind = match &error {
-        CatalogueError::Tag(_) | CatalogueError::TooManyTags { .. } => Kind::Usage,
+        CatalogueError::Tag(_) | CatalogueError::TooManyTags { .. } | CatalogueError::Address(_) => {
+            Kind::Usage
+        }
         _ => Kind::Folder,
     };
     Failure::new(kind, error)

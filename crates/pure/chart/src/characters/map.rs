@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::cut;
+use super::letters::cut;
 use crate::heat::{Cell, HeatMap};
 use crate::number::sane;
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{cut, key, mark, place};
+use super::letters::{cut, key, mark, place};
 use crate::chart::{Chart, Form, Series};
 use crate::layout::Plot;
 

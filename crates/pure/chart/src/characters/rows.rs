@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{cut, mark, number, place};
+use super::letters::{cut, key, mark, number, place};
 use crate::axis::Scale;
 use crate::chart::{Chart, Form, Point, Series};
 use crate::layout::Plot;
@@ -44,7 +44,7 @@ pub(super) fn drawn(chart: &Chart, plot: &Plot, columns: usize) -> String {
     }
     let stacked: Vec<&str> =
         chart.series.iter().map(|one| if one.form == Form::Stack { one.name.as_str() } else { "" }).collect();
-    text + &super::key(&stacked, columns)
+    text + &key(&stacked, columns)
 }
 
 fn rows<'a>(chart: &'a Chart, plot: &Plot) -> Vec<Row<'a>> {

@@ -27,7 +27,7 @@ pub fn between(
     let Some(path) = named.map(Path::to_owned).or_else(|| history::default_catalogue().ok()) else {
         return Ok(None);
     };
-    let opened = Catalogue::open_to_read(&path)
+    let opened = Catalogue::open_to_read(history::place(&path)?)
         .and_then(|found| found.map(|found| found.runs(&Filter::default())).transpose());
     let runs = match opened {
         Ok(Some(runs)) => runs,

@@ -1,0 +1,222 @@
+//! The tables in a file of SQLite, for one user.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags, params};
+
+use crate::error::CatalogueError;
+use crate::store::{
+    Change, FORMAT, KNOWN, Known, NO_TABLES, PUT_ROOT, PUT_RUN, PUT_UNREADABLE, ROOTS, ROWS, Row, Store,
+    TABLES,
+};
+
+/// Tells virtbench's catalogues from other SQLite files.
+const APPLICATION: i32 = 0x7662_6863;
+/// How long another process that writes is waited for.
+const BUSY: Duration = Duration::from_secs(10);
+/// The first format whose folders are those of a machine.
+const WITH_MACHINES: i32 = 3;
+
+/// An open file.
+#[derive(Debug)]
+pub(crate) struct Sqlite {
+    path: PathBuf,
+    connection: Connection,
+}
+
+impl Sqlite {
+    /// Opens the file, or makes it. Tables of another version are emptied, except for the folders to look through.
+    pub(crate) fn open(path: &Path, machine: &str) -> Result<Self, CatalogueError> {
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder)
+                .map_err(|source| CatalogueError::File { path: folder.to_owned(), source })?;
+        }
+        let open = || -> rusqlite::Result<(Connection, bool)> {
+            let connection = Connection::open(path)?;
+            connection.busy_timeout(BUSY)?;
+            let is_ours = prepare(&connection, machine)?;
+            Ok((connection, is_ours))
+        };
+        match open() {
+            Ok((connection, true)) => Ok(Self { path: path.to_owned(), connection }),
+            Ok((_, false)) => Err(CatalogueError::Foreign(path.to_owned())),
+            Err(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::NotADatabase) => {
+                Err(CatalogueError::Foreign(path.to_owned()))
+            }
+            Err(source) => Err(CatalogueError::Sqlite { path: path.to_owned(), source }),
+        }
+    }
+
+    /// Opens the file to read it; nothing where there is none, or one that another version filled.
+    pub(crate) fn open_to_read(path: &Path) -> Result<Option<Self>, CatalogueError> {
+        let open = || -> rusqlite::Result<Option<Connection>> {
+            let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+            connection.busy_timeout(BUSY)?;
+            Ok((identity(&connection)? == (APPLICATION, FORMAT)).then_some(connection))
+        };
+        if !path.is_file() {
+            return Ok(None);
+        }
+        let opened = open().map_err(|source| CatalogueError::Sqlite { path: path.to_owned(), source });
+        Ok(opened?.map(|connection| Self { path: path.to_owned(), connection }))
+    }
+
+    fn refused(&self, source: rusqlite::Error) -> CatalogueError {
+        CatalogueError::Sqlite { path: self.path.clone(), source }
+    }
+
+    fn changed(&mut self, machine: &str, changes: &[Change]) -> rusqlite::Result<()> {
+        let transaction = self.connection.transaction()?;
+        for change in changes {
+            match change {
+                Change::Root(path) => {
+                    transaction.execute(PUT_ROOT, [machine, path])?;
+                }
+                Change::Run(row) => {
+                    forget(&transaction, machine, &row.folder)?;
+                    transaction.execute(
+                        PUT_RUN,
+                        params![
+                            machine,
+                            row.folder,
+                            row.state,
+                            row.started_unix_s,
+                            row.study,
+                            row.parts,
+                            row.identity,
+                            row.load,
+                            row.host,
+                            row.versions,
+                            row.tags,
+                            row.measures
+                        ],
+                    )?;
+                }
+                Change::Unreadable { folder, state, why } => {
+                    forget(&transaction, machine, folder)?;
+                    transaction.execute(PUT_UNREADABLE, [machine, folder, state, why])?;
+                }
+                Change::Gone(folder) => forget(&transaction, machine, folder)?,
+            }
+        }
+        transaction.commit()
+    }
+
+    fn all_rows(&self) -> rusqlite::Result<Vec<Row>> {
+        let mut statement = self.connection.prepare(ROWS)?;
+        let rows = statement.query_map([], |row| {
+            Ok(Row {
+                machine: row.get(0)?,
+                folder: row.get(1)?,
+                state: row.get(2)?,
+                started_unix_s: row.get(3)?,
+                study: row.get(4)?,
+                parts: row.get(5)?,
+                identity: row.get(6)?,
+                load: row.get(7)?,
+                host: row.get(8)?,
+                versions: row.get(9)?,
+                tags: row.get(10)?,
+                measures: row.get(11)?,
+            })
+        })?;
+        rows.collect()
+    }
+
+    fn all_known(&self, machine: &str) -> rusqlite::Result<Vec<Known>> {
+        let mut statement = self.connection.prepare(KNOWN)?;
+        let known = statement.query_map([machine], |row| {
+            let why: String = row.get(2)?;
+            Ok(Known {
+                folder: row.get(0)?,
+                state: row.get(1)?,
+                why: Some(why).filter(|why| !why.is_empty()),
+            })
+        })?;
+        known.collect()
+    }
+}
+
+impl Store for Sqlite {
+    fn roots(&mut self, machine: &str) -> Result<Vec<String>, CatalogueError> {
+        texts(&self.connection, ROOTS, &[machine]).map_err(|source| self.refused(source))
+    }
+
+    fn known(&mut self, machine: &str) -> Result<Vec<Known>, CatalogueError> {
+        self.all_known(machine).map_err(|source| self.refused(source))
+    }
+
+    fn change(&mut self, machine: &str, changes: &[Change]) -> Result<(), CatalogueError> {
+        self.changed(machine, changes).map_err(|source| self.refused(source))
+    }
+
+    fn rows(&self) -> Result<Vec<Row>, CatalogueError> {
+        self.all_rows().map_err(|source| self.refused(source))
+    }
+
+    fn is_read_only(&self) -> bool {
+        self.connection.is_readonly("main").unwrap_or(false)
+    }
+}
+
+fn forget(connection: &Connection, machine: &str, folder: &str) -> rusqlite::Result<()> {
+    for table in ["runs", "unreadable"] {
+        connection
+            .execute(&format!("DELETE FROM {table} WHERE machine = $1 AND folder = $2"), [machine, folder])?;
+    }
+    Ok(())
+}
+
+/// Makes the tables where they are missing or of another version; answers whether the file is virtbench's.
+fn prepare(connection: &Connection, machine: &str) -> rusqlite::Result<bool> {
+    let (application, format) = identity(connection)?;
+    let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    if application != APPLICATION && tables > 0 {
+        return Ok(false);
+    }
+    if application == APPLICATION && format == FORMAT {
+        return Ok(true);
+    }
+    // An exclusive transaction: of two that find it empty, the second one looks again.
+    connection.execute_batch("BEGIN EXCLUSIVE")?;
+    let made = make_tables(connection, machine);
+    connection.execute_batch(if made.is_ok() { "COMMIT" } else { "ROLLBACK" })?;
+    made.map(|()| true)
+}
+
+/// Whose file it is, and of which format.
+fn identity(connection: &Connection) -> rusqlite::Result<(i32, i32)> {
+    let pragma = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i32>(0));
+    Ok((pragma("application_id")?, pragma("user_version")?))
+}
+
+fn make_tables(connection: &Connection, machine: &str) -> rusqlite::Result<()> {
+    let format = connection.pragma_query_value(None, "user_version", |row| row.get::<_, i32>(0))?;
+    if format == FORMAT {
+        return Ok(());
+    }
+    let is_there =
+        connection.query_row("SELECT count(*) FROM sqlite_schema WHERE name = 'roots'", [], |row| row.get(0));
+    let of_this_machine = if format < WITH_MACHINES { "" } else { " WHERE machine = $1" };
+    let words: &[&str] = if format < WITH_MACHINES { &[] } else { &[machine] };
+    let roots = if is_there? {
+        texts(connection, &format!("SELECT path FROM roots{of_this_machine}"), words)?
+    } else {
+        Vec::new()
+    };
+    connection.execute_batch(NO_TABLES)?;
+    connection.execute_batch(TABLES)?;
+    connection.execute("INSERT INTO version (format) VALUES ($1)", [FORMAT])?;
+    for root in roots {
+        connection.execute(PUT_ROOT, [machine, &root])?;
+    }
+    connection.pragma_update(None, "application_id", APPLICATION)?;
+    connection.pragma_update(None, "user_version", FORMAT)
+}
+
+/// The first column of what a query finds.
+fn texts(connection: &Connection, query: &str, words: &[&str]) -> rusqlite::Result<Vec<String>> {
+    connection.prepare(query)?.query_map(rusqlite::params_from_iter(words), |row| row.get(0))?.collect()
+}

@@ -51,12 +51,12 @@ for suite in ${DEB_SUITES:-bookworm trixie}; do
   inside apt-get update -qq
   # shellcheck disable=SC2086
   inside apt-get install -y -qq --no-install-recommends $wanted >/dev/null
+  inside useradd --create-home visitor
   files >"$root/tmp/before"
 
   echo "deb-check: $suite: installed, used as another user"
   inside apt-get install -y -qq /tmp/virtbench.deb >/dev/null
-  inside useradd --create-home visitor
-  install -d -o 0 -m 1777 "$root/tmp"
+  chmod 1777 "$root/tmp"
   cat >"$root/tmp/visit.sh" <<'VISIT'
 set -e
 cd "$HOME"
@@ -72,7 +72,6 @@ VISIT
 
   echo "deb-check: $suite: removed"
   inside apt-get purge -y -qq virtbench >/dev/null
-  inside userdel --remove visitor 2>/dev/null || true
   files >"$root/tmp/after"
   if ! diff "$root/tmp/before" "$root/tmp/after" >&2; then
     echo "deb-check: $suite: the package left something, or took something with it (above)" >&2

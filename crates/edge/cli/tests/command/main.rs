@@ -36,6 +36,7 @@ mod fence_uml;
 mod fence_unit;
 mod fio_beside;
 mod first_minute;
+mod grafana;
 mod history;
 mod hosts;
 mod libvirt;

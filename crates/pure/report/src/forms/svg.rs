@@ -33,13 +33,13 @@ impl Outline {
 
 fn file(figure: &Figure, drawing: &Drawing, index: usize) -> SvgFile {
     let variant = &drawing.variants[index];
-    let (stem, title) = if drawing.variants.len() > 1 {
-        (
-            format!("{}-{:02}{}", drawing.id, index + 1, slug(&variant.name)),
-            format!("{}: {}", figure.title, variant.name),
-        )
-    } else {
-        (drawing.id.clone(), figure.title.clone())
+    let stem = match drawing.variants.len() {
+        1 => drawing.id.clone(),
+        _ => format!("{}-{:02}{}", drawing.id, index + 1, slug(&variant.name)),
+    };
+    let title = match variant.name.as_str() {
+        "" => figure.title.clone(),
+        name => format!("{}: {name}", figure.title),
     };
     let id = format!("{}-{index}", drawing.id);
     let name = Name { id: &id, title: &title, description: &drawing.label };

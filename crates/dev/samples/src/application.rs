@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use virtbench_record::{
-    ApplianceSide, ApplicationLoad, ApplicationMeasured, ApplicationMetric, ApplicationPlan,
-    ApplicationRecord, ApplicationStatus, ApplicationTier, Better, FORMAT, NeighbourMeasured, TierMeasured,
+    ApplianceSide, ApplicationKey, ApplicationLoad, ApplicationMeasured, ApplicationMetric, ApplicationPlan,
+    ApplicationRecord, ApplicationTier, Better, NeighbourMeasured, Status, TierMeasured,
 };
 
 use crate::host::{appliance, host_use, path};
@@ -58,15 +58,11 @@ pub fn record(side: &str, neighbours: u32, repetition: u32, rate: f64) -> Applic
         beside: vec![NeighbourMeasured { runs: 2, appliance: appliance.clone() }; neighbours as usize],
         appliance,
     };
-    let status = ApplicationStatus::Measured(Box::new(measured));
-    ApplicationRecord {
-        format: FORMAT,
-        side: side.into(),
-        neighbours,
-        repetition,
-        started_unix_ns: 0,
-        status,
-    }
+    ApplicationRecord::new(
+        ApplicationKey { side: side.into(), neighbours, repetition },
+        0,
+        Status::measured(measured),
+    )
 }
 
 /// Natively 1000 to 1200 requests a second, in the VM a tenth of that; beside others half of it, on both.

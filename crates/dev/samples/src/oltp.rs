@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use virtbench_record::{
-    ApplianceSide, DatabaseKind, FORMAT, OltpMeasured, OltpMix, OltpOutcome, OltpPlan, OltpRecord,
-    OltpSecond, OltpStatus, OltpStep, OltpStudyPlan, OltpTransactions, OltpUsers, Quantity,
+    ApplianceSide, DatabaseKind, OltpKey, OltpMeasured, OltpMix, OltpOutcome, OltpPlan, OltpRecord,
+    OltpSecond, OltpStep, OltpStudyPlan, OltpTransactions, OltpUsers, Quantity, Status,
 };
 
 use crate::host::{appliance, host_use};
@@ -84,13 +84,5 @@ pub fn measured(users: u32, seconds: [u64; 10], idle_percent: f64) -> OltpMeasur
 
 /// A line of the results.
 pub fn record(side: &str, step: OltpStep, users: u32, repetition: u32, measured: OltpMeasured) -> OltpRecord {
-    OltpRecord {
-        format: FORMAT,
-        side: side.into(),
-        step,
-        users,
-        repetition,
-        started_unix_ns: 0,
-        status: OltpStatus::Measured(Box::new(measured)),
-    }
+    OltpRecord::new(OltpKey { side: side.into(), step, users, repetition }, 0, Status::measured(measured))
 }

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use virtbench_record::{
-    CloneKind, FORMAT, FailureKind, JobFigure, JobSummary, ManagementProcess, ManagementUse, OperationKind,
-    OperationNumbers, OperationsLoad, OperationsMeasured, OperationsPlan, OperationsRecord, OperationsStatus,
-    Phase,
+    CloneKind, FailureKind, JobFigure, JobSummary, ManagementProcess, ManagementUse, OperationKind,
+    OperationNumbers, OperationsKey, OperationsLoad, OperationsMeasured, OperationsPlan, OperationsRecord,
+    Phase, Status,
 };
 use virtbench_units::LatencyRecorder;
 
@@ -71,13 +71,10 @@ pub fn record(
     let latency_ns = operations.values().find_map(|one| one.latency_ns);
     let intended =
         operations.values().map(|one| one.done + one.failed.values().sum::<u64>()).sum::<u64>() + 1;
-    OperationsRecord {
-        format: FORMAT,
-        vms,
-        piece,
-        per_minute,
-        started_unix_ns: u64::from(piece) * 60_000_000_000,
-        status: OperationsStatus::Measured(Box::new(OperationsMeasured {
+    OperationsRecord::new(
+        OperationsKey { vms, piece, per_minute },
+        u64::from(piece) * 60_000_000_000,
+        Status::measured(OperationsMeasured {
             elapsed_ns: 60_000_000_000,
             intended,
             not_issued: 1,
@@ -92,8 +89,8 @@ pub fn record(
             management: Some(management()),
             tenants: Vec::new(),
             first_failures: vec!["power_on: busy".into()],
-        })),
-    }
+        }),
+    )
 }
 
 /// libvirt's daemon at an eighth of a processor.
@@ -136,7 +133,7 @@ pub fn of_clones() -> (OperationsPlan, Vec<OperationsRecord>) {
         let lengths = [full_ns, full_ns * 2 / 5, full_ns / 10];
         let mut record =
             record(10, piece, None, BTreeMap::from([(OperationKind::Clone, numbers(30, full_ns / 2, 0))]));
-        if let OperationsStatus::Measured(measured) = &mut record.status {
+        if let Status::Measured(measured) = &mut record.status {
             measured.clones =
                 clones.iter().zip(lengths).map(|(way, length)| (*way, numbers(10, length, 0))).collect();
         }

@@ -1,8 +1,8 @@
 //! Invented samples of network paths.
 
 use virtbench_record::{
-    Better, FORMAT, NetworkPathKind, NetworkPlan, Plan, Sample, SamplesMeasured, SamplesRecord,
-    SamplesStatus, SidesPlan, TimeCounts,
+    Better, NetworkPathKind, NetworkPlan, Plan, Sample, SamplesKey, SamplesMeasured, SamplesRecord,
+    SidesPlan, Status, TimeCounts,
 };
 
 use crate::host::host_use;
@@ -51,8 +51,8 @@ pub fn record(side: &str, repetition: u32, scale: f64) -> SamplesRecord {
         host: Some(host_use(100.0, 60.0, 40.0)),
         notes: Vec::new(),
     };
-    let status = SamplesStatus::Measured(Box::new(measured));
-    SamplesRecord { format: FORMAT, side: side.into(), repetition, started_unix_ns: 0, status }
+    let status = Status::measured(measured);
+    SamplesRecord::new(SamplesKey { side: side.into(), repetition }, 0, status)
 }
 
 /// Three repetitions of two sides; the third side is not to be had here.
@@ -62,9 +62,9 @@ pub fn records() -> Vec<SamplesRecord> {
         records.push(record("native", repetition, 1.0));
         records.push(record("tap", repetition, 0.1));
         let why = "/dev/vhost-net: not found".to_owned();
-        let status = SamplesStatus::Unavailable { why };
+        let status = Status::Unavailable { why };
         let side = "tap-vhost".to_owned();
-        records.push(SamplesRecord { format: FORMAT, side, repetition, started_unix_ns: 0, status });
+        records.push(SamplesRecord::new(SamplesKey { side, repetition }, 0, status));
     }
     records
 }

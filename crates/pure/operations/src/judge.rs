@@ -5,7 +5,7 @@
 //! those of a lighter load. In a closed loop nothing is due while the platform is away, so the time counts in place of the number. While
 //! the highest rate is searched, a rate for which there are too few VMs is an answer: it is too high. There only an outage spoils a piece.
 
-use virtbench_record::{OperationsLoad, OperationsMeasured, OperationsStatus};
+use virtbench_record::{OperationsLoad, OperationsMeasured, Status};
 
 /// The least share of a piece's operations, or of its time, for it to be a result.
 const LEAST_ISSUED: f64 = 0.9;
@@ -17,7 +17,7 @@ pub fn judged(
     load: &OperationsLoad,
     per_minute: Option<f64>,
     length_ns: u64,
-) -> OperationsStatus {
+) -> Status<OperationsMeasured> {
     let why = match (load, per_minute) {
         (_, None) => too_long_away(&measured, length_ns).or_else(|| nothing_due(&measured, per_minute)),
         (OperationsLoad::Max { .. }, Some(_)) => too_few(&measured, measured.unreachable())
@@ -27,8 +27,8 @@ pub fn judged(
     };
     let measured = Box::new(measured);
     match why {
-        None => OperationsStatus::Measured(measured),
-        Some(why) => OperationsStatus::Incomplete { why, partly: measured },
+        None => Status::Measured(measured),
+        Some(why) => Status::Incomplete { why, partly: measured },
     }
 }
 
@@ -96,7 +96,7 @@ mod tests {
 
     fn why(load: &OperationsLoad, per_minute: Option<f64>, measured: OperationsMeasured) -> Option<String> {
         match judged(measured, load, per_minute, 10 * S) {
-            OperationsStatus::Incomplete { why, .. } => Some(why),
+            Status::Incomplete { why, .. } => Some(why),
             _ => None,
         }
     }

@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::appliance::{ApplianceFacts, PathCost};
-use crate::histogram::TakenHistogram;
 use crate::host_use::HostUse;
+use crate::measurement::{Measurement, MeasurementKey};
 use crate::plan::Plan;
-use crate::point::Record;
 
 /// One that ran beside what was measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -54,67 +53,34 @@ pub struct ApplicationMeasured {
     pub beside: Vec<NeighbourMeasured>,
 }
 
-/// What became of a measurement.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// What is known of a measurement that failed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(tag = "status", rename_all = "snake_case")]
-pub enum ApplicationStatus {
-    /// It was measured.
-    Measured(Box<ApplicationMeasured>),
-    /// It failed.
-    Failed {
-        /// What the user is told.
-        why: String,
-        /// The end of what the client printed, if it ran.
-        output: Option<String>,
-    },
+pub struct ApplicationFailureDetail {
+    /// The end of what the client printed, if it ran.
+    pub output: Option<String>,
 }
 
-/// One line of `results.jsonl`: one measurement of one side.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// One measurement of one side.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ApplicationRecord {
-    /// Version of the format, [`crate::FORMAT`].
-    pub format: u32,
+pub struct ApplicationKey {
     /// Name of the side.
     pub side: String,
     /// How many ran beside it; none where it was alone.
     pub neighbours: u32,
     /// Which repetition, from 0.
     pub repetition: u32,
-    /// When measuring began, in nanoseconds since 1970 by the host's clock.
-    pub started_unix_ns: u64,
-    /// What became of it.
-    #[serde(flatten)]
-    pub status: ApplicationStatus,
 }
 
-impl ApplicationRecord {
-    /// The measurement, if there is one.
-    #[must_use]
-    pub fn measured(&self) -> Option<&ApplicationMeasured> {
-        match &self.status {
-            ApplicationStatus::Measured(measured) => Some(measured),
-            ApplicationStatus::Failed { .. } => None,
-        }
-    }
+/// One line of `results.jsonl` of a study of an application.
+pub type ApplicationRecord = Measurement<ApplicationKey>;
 
-    /// Why there is none.
-    #[must_use]
-    pub fn failure(&self) -> Option<&str> {
-        match &self.status {
-            ApplicationStatus::Measured(_) => None,
-            ApplicationStatus::Failed { why, .. } => Some(why),
-        }
-    }
-}
+impl MeasurementKey for ApplicationKey {
+    type Measured = ApplicationMeasured;
+    type Detail = ApplicationFailureDetail;
 
-impl Record for ApplicationRecord {
     fn follows(plan: &Plan) -> bool {
         plan.application().is_some()
-    }
-
-    fn take_histograms(&mut self) -> Vec<TakenHistogram> {
-        Vec::new()
     }
 }

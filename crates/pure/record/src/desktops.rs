@@ -8,8 +8,8 @@ use virtbench_units::LatencyRecorder;
 use crate::desktops_plan::PicturePart;
 use crate::histogram::TakenHistogram;
 use crate::host_use::HostUse;
+use crate::measurement::{Measurement, MeasurementKey, NoDetail};
 use crate::plan::Plan;
-use crate::point::Record;
 
 /// How long an operation took, in nanoseconds, as the user before the picture saw it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -128,63 +128,36 @@ pub struct DesktopsMeasured {
     pub host: HostUse,
 }
 
-/// What became of it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// So many desktops at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(tag = "status", rename_all = "snake_case")]
-pub enum DesktopsStatus {
-    /// Users worked.
-    Measured(Box<DesktopsMeasured>),
-    /// The desktops did not stand.
-    Failed {
-        /// What the user is told.
-        why: String,
-    },
-}
-
-/// One line of `results.jsonl`: so many desktops at once.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct DesktopsRecord {
-    /// Version of the format, [`crate::FORMAT`].
-    pub format: u32,
+pub struct DesktopsKey {
     /// How many.
     pub desktops: u32,
     /// Which repetition, from 0.
     pub repetition: u32,
-    /// When users began, in nanoseconds since 1970 by the host's clock.
-    pub started_unix_ns: u64,
-    /// What became of it.
-    #[serde(flatten)]
-    pub status: DesktopsStatus,
 }
 
-impl DesktopsRecord {
-    /// What users saw, if there is anything.
-    #[must_use]
-    pub fn measured(&self) -> Option<&DesktopsMeasured> {
-        match &self.status {
-            DesktopsStatus::Measured(measured) => Some(measured),
-            DesktopsStatus::Failed { .. } => None,
-        }
-    }
-}
+/// One line of `results.jsonl` of a study of desktops.
+pub type DesktopsRecord = Measurement<DesktopsKey>;
 
-impl Record for DesktopsRecord {
+impl MeasurementKey for DesktopsKey {
+    type Measured = DesktopsMeasured;
+    type Detail = NoDetail;
+
     fn follows(plan: &Plan) -> bool {
         plan.desktops().is_some()
     }
 
     /// A histogram for each operation of the plan, by its place there, without what all began at once. The operations stay where they are.
-    fn take_histograms(&mut self) -> Vec<TakenHistogram> {
-        let Some(measured) = self.measured() else { return Vec::new() };
+    fn take_histograms(&self, started_unix_ns: u64, measured: &mut DesktopsMeasured) -> Vec<TakenHistogram> {
         let mut recorders: BTreeMap<u32, LatencyRecorder> = BTreeMap::new();
         for done in measured.operations.iter().filter(|done| !done.storm) {
             if let Some(times) = done.times {
                 recorders.entry(done.operation).or_default().record(times.latency_ns);
             }
         }
-        let (started_unix_ns, length_ns) = (self.started_unix_ns, measured.elapsed_ns);
+        let length_ns = measured.elapsed_ns;
         let taken = recorders.into_iter().filter_map(|(operation, recorder)| {
             let tag = format!("{}-desktops/{}/operation-{operation}", self.desktops, self.repetition);
             let histogram = recorder.encode_histogram().ok()?;

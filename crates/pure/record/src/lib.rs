@@ -25,6 +25,7 @@ mod footprint;
 mod histogram;
 mod host_use;
 mod management_use;
+mod measurement;
 mod model_load;
 mod network_plan;
 mod oltp;
@@ -67,7 +68,8 @@ pub use appliance::{ApplianceFacts, ApplianceRoot, PathCost, ServiceReady};
 pub use appliance_side::ApplianceSide;
 pub use application::{ApplicationRow, ApplicationTable, Quantity};
 pub use application_study::{
-    ApplicationMeasured, ApplicationRecord, ApplicationStatus, NeighbourMeasured, TierMeasured,
+    ApplicationFailureDetail, ApplicationKey, ApplicationMeasured, ApplicationRecord, NeighbourMeasured,
+    TierMeasured,
 };
 pub use application_study_plan::{ApplicationLoad, ApplicationMetric, ApplicationPlan, ApplicationTier};
 pub use application_study_summary::{
@@ -79,8 +81,8 @@ pub use colocation_plan::{ColocationPlan, Home, MemberPlan, SetPlan, SetRole};
 pub use costs::{COSTS_FORMAT, Cost, CostPart, Costs, CostsError, LeftOut, Reference, ReferenceRun};
 pub use crossing::CrossingCost;
 pub use desktops::{
-    DesktopDone, DesktopEcho, DesktopGone, DesktopPicture, DesktopTimes, DesktopVideo, DesktopsMeasured,
-    DesktopsRecord, DesktopsStatus,
+    DesktopDone, DesktopEcho, DesktopGone, DesktopPicture, DesktopTimes, DesktopVideo, DesktopsKey,
+    DesktopsMeasured, DesktopsRecord,
 };
 pub use desktops_plan::{
     DesktopGroup, DesktopLink, DesktopNumbers, DesktopOperation, DesktopsPlan, PicturePart,
@@ -99,20 +101,21 @@ pub use host_use::{
     GuestsState, HostUse, IdleBaseline, ProcessRole, ProcessUse, role_percent, unattributed_percent,
 };
 pub use management_use::{ManagementProcess, ManagementUse};
+pub use measurement::{Measurement, MeasurementKey, NoDetail, Status};
 pub use model_load::{Compute, ModelLoadError, ModelRun, ModelRuns};
 pub use network_plan::{NetworkPathKind, NetworkPlan};
 pub use oltp::{
     DatabaseKind, OltpChoice, OltpDeferred, OltpIsolation, OltpKind, OltpMix, OltpOpenLoop, OltpOutcome,
     OltpPlan, OltpSecond, OltpTransactions, OltpViolation,
 };
-pub use oltp_study::{OltpMeasured, OltpRecord, OltpStatus, OltpStep};
+pub use oltp_study::{OltpFailureDetail, OltpKey, OltpMeasured, OltpRecord, OltpStep};
 pub use oltp_study_plan::{OltpStudyPlan, OltpUsers};
 pub use oltp_summary::{OltpCauseNumbers, OltpCurveNumbers, OltpSideNumbers, OltpSummary};
 pub use oltp_timeline::{OltpCause, OltpEvent, OltpHostSecond, OltpTimeline};
 pub use operations::{CloneKind, FailureKind, JobFigure, OperationKind, Phase, Phases, PlatformFacts};
 pub use operations_plan::{OperationsLoad, OperationsPlan};
 pub use operations_study::{
-    JobSummary, OperationLine, OperationNumbers, OperationsMeasured, OperationsRecord, OperationsStatus,
+    JobSummary, OperationLine, OperationNumbers, OperationsKey, OperationsMeasured, OperationsRecord,
     SteadyWindow, TenantMeasured,
 };
 pub use operations_summary::{
@@ -137,7 +140,7 @@ pub use provenance::{
     parse_provenance,
 };
 pub use records::Records;
-pub use samples::{Sample, SamplesMeasured, SamplesRecord, SamplesStatus, TimeCounts};
+pub use samples::{Sample, SamplesKey, SamplesMeasured, SamplesRecord, TimeCounts};
 pub use samples_summary::{SampleNumbers, SamplesSideNumbers, SamplesSummary, TimePeak};
 pub use set_start::{MemberStart, SetStart};
 pub use setup::{BackingFacts, DeviceFacts, NotHonoured, SetupFacts};
@@ -154,8 +157,8 @@ pub use tiles_plan::{
     TileClient, TileLevels, TileLoad, TileLoadKind, TileMemberPlan, TileNumbers, TilesHost, TilesPlan,
 };
 pub use tiles_study::{
-    PowerSample, TileDone, TileEnergy, TileHostSecond, TileMemberMeasured, TileSecond, TilesMeasured,
-    TilesRecord, TilesStatus,
+    PowerSample, TileDone, TileEnergy, TileHostSecond, TileMemberMeasured, TileSecond, TilesFailureDetail,
+    TilesKey, TilesMeasured, TilesRecord,
 };
 pub use tiles_study_summary::{TileBreach, TileHostNumbers, TileVoid, TilesStudySummary};
 pub use tiles_summary::{

@@ -8,10 +8,10 @@ use crate::appliance::ApplianceFacts;
 use crate::application::Quantity;
 use crate::histogram::TakenHistogram;
 use crate::host_use::HostUse;
+use crate::measurement::{Measurement, MeasurementKey};
 use crate::oltp::OltpOutcome;
 use crate::oltp_timeline::OltpTimeline;
 use crate::plan::Plan;
-use crate::point::Record;
 
 /// What a measurement is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -64,29 +64,19 @@ pub struct OltpMeasured {
     pub no_kvm_exits: Option<String>,
 }
 
-/// What became of a measurement.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// What is known of a measurement that failed.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(tag = "status", rename_all = "snake_case")]
-pub enum OltpStatus {
-    /// It was measured.
-    Measured(Box<OltpMeasured>),
-    /// It failed.
-    Failed {
-        /// What the user is told.
-        why: String,
-        /// What was measured all the same, by a load that ended early or left a database that is not consistent.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        outcome: Option<Box<OltpOutcome>>,
-    },
+pub struct OltpFailureDetail {
+    /// What was measured all the same, by a load that ended early or left a database that is not consistent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<Box<OltpOutcome>>,
 }
 
-/// One line of `results.jsonl`: one measurement of one side.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// One measurement of one side.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct OltpRecord {
-    /// Version of the format, [`crate::FORMAT`].
-    pub format: u32,
+pub struct OltpKey {
     /// Name of the side.
     pub side: String,
     /// What it is for.
@@ -95,33 +85,21 @@ pub struct OltpRecord {
     pub users: u32,
     /// Which repetition, from 0; the search has one.
     pub repetition: u32,
-    /// When measuring began, in nanoseconds since 1970 by the host's clock.
-    pub started_unix_ns: u64,
-    /// What became of it.
-    #[serde(flatten)]
-    pub status: OltpStatus,
 }
 
-impl OltpRecord {
-    /// The measurement, if there is one.
-    #[must_use]
-    pub fn measured(&self) -> Option<&OltpMeasured> {
-        match &self.status {
-            OltpStatus::Measured(measured) => Some(measured),
-            OltpStatus::Failed { .. } => None,
-        }
-    }
-}
+/// One line of `results.jsonl` of a study of a database.
+pub type OltpRecord = Measurement<OltpKey>;
 
-impl Record for OltpRecord {
+impl MeasurementKey for OltpKey {
+    type Measured = OltpMeasured;
+    type Detail = OltpFailureDetail;
+
     fn follows(plan: &Plan) -> bool {
         plan.oltp().is_some()
     }
 
-    fn take_histograms(&mut self) -> Vec<TakenHistogram> {
+    fn take_histograms(&self, started_unix_ns: u64, measured: &mut OltpMeasured) -> Vec<TakenHistogram> {
         let tag = format!("{}/{}-u{}/{}", self.side, self.step.name(), self.users, self.repetition);
-        let started_unix_ns = self.started_unix_ns;
-        let OltpStatus::Measured(measured) = &mut self.status else { return Vec::new() };
         let length_ns = measured.outcome.elapsed_ns;
         let kinds = measured.outcome.transactions.iter_mut();
         let taken = kinds.filter_map(|(kind, transactions)| {

@@ -8,9 +8,9 @@ use virtbench_units::LatencySummary;
 use crate::histogram::TakenHistogram;
 use crate::host_use::HostUse;
 use crate::management_use::ManagementUse;
+use crate::measurement::{Measurement, MeasurementKey, NoDetail};
 use crate::operations::{CloneKind, FailureKind, JobFigure, OperationKind, Phase, Phases};
 use crate::plan::Plan;
-use crate::point::Record;
 
 /// What came of one kind of operation.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -191,85 +191,35 @@ impl OperationsMeasured {
     }
 }
 
-/// What became of a piece.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// One piece of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(tag = "status", rename_all = "snake_case")]
-pub enum OperationsStatus {
-    /// It was measured.
-    Measured(Box<OperationsMeasured>),
-    /// So many of its operations were not issued that it is no result.
-    Incomplete {
-        /// What the user is told.
-        why: String,
-        /// What was measured nevertheless.
-        partly: Box<OperationsMeasured>,
-    },
-    /// It failed.
-    Failed {
-        /// What the user is told.
-        why: String,
-    },
-}
-
-/// One line of `results.jsonl`: one piece of a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct OperationsRecord {
-    /// Version of the format, [`crate::FORMAT`].
-    pub format: u32,
+pub struct OperationsKey {
     /// VMs that there were to begin with.
     pub vms: u32,
     /// Which piece at this number of VMs, from 0.
     pub piece: u32,
     /// Operations a minute that were to start; nothing in a closed loop.
     pub per_minute: Option<f64>,
-    /// When it began, in nanoseconds since 1970 by the host's clock.
-    pub started_unix_ns: u64,
-    /// What became of it.
-    #[serde(flatten)]
-    pub status: OperationsStatus,
 }
 
-impl OperationsRecord {
-    /// The measurement, if there is one.
-    #[must_use]
-    pub fn measured(&self) -> Option<&OperationsMeasured> {
-        match &self.status {
-            OperationsStatus::Measured(measured) => Some(measured),
-            OperationsStatus::Incomplete { .. } | OperationsStatus::Failed { .. } => None,
-        }
-    }
+/// One line of `results.jsonl` of a study of management operations.
+pub type OperationsRecord = Measurement<OperationsKey>;
 
-    /// What was seen, also where that is no result.
-    #[must_use]
-    pub fn seen(&self) -> Option<&OperationsMeasured> {
-        self.measured().or_else(|| self.incomplete().map(|(_, partly)| partly))
-    }
+impl MeasurementKey for OperationsKey {
+    type Measured = OperationsMeasured;
+    type Detail = NoDetail;
 
-    /// Why it is no result although it was measured, and what was.
-    #[must_use]
-    pub fn incomplete(&self) -> Option<(&str, &OperationsMeasured)> {
-        match &self.status {
-            OperationsStatus::Incomplete { why, partly } => Some((why, partly)),
-            OperationsStatus::Measured(_) | OperationsStatus::Failed { .. } => None,
-        }
-    }
-}
-
-impl Record for OperationsRecord {
     fn follows(plan: &Plan) -> bool {
         plan.operations().is_some()
     }
 
-    fn take_histograms(&mut self) -> Vec<TakenHistogram> {
-        let (tag, started_unix_ns) = (format!("{}-vms/{}", self.vms, self.piece), self.started_unix_ns);
-        match &mut self.status {
-            OperationsStatus::Measured(measured) | OperationsStatus::Incomplete { partly: measured, .. } => {
-                measured.take_histograms(&tag, started_unix_ns)
-            }
-            OperationsStatus::Failed { .. } => Vec::new(),
-        }
+    fn take_histograms(
+        &self,
+        started_unix_ns: u64,
+        measured: &mut OperationsMeasured,
+    ) -> Vec<TakenHistogram> {
+        measured.take_histograms(&format!("{}-vms/{}", self.vms, self.piece), started_unix_ns)
     }
 }
 

@@ -3,10 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::histogram::TakenHistogram;
 use crate::host_use::HostUse;
+use crate::measurement::{Measurement, MeasurementKey, NoDetail};
 use crate::plan::Plan;
-use crate::point::Record;
 use crate::workload::Better;
 
 /// One number that was measured.
@@ -60,68 +59,24 @@ pub struct SamplesMeasured {
     pub notes: Vec<String>,
 }
 
-/// What became of measuring one side.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// One repetition of one side.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(tag = "status", rename_all = "snake_case")]
-pub enum SamplesStatus {
-    /// It was measured.
-    Measured(Box<SamplesMeasured>),
-    /// It failed.
-    Failed {
-        /// What the user is told.
-        why: String,
-    },
-    /// This host does not have it.
-    Unavailable {
-        /// What is missing.
-        why: String,
-    },
-}
-
-/// One line of `results.jsonl`: one repetition of one side.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct SamplesRecord {
-    /// Version of the format, [`crate::FORMAT`].
-    pub format: u32,
+pub struct SamplesKey {
     /// Name of the side.
     pub side: String,
     /// Which repetition, from 0.
     pub repetition: u32,
-    /// When measuring began, in nanoseconds since 1970 by the host's clock.
-    pub started_unix_ns: u64,
-    /// What became of it.
-    #[serde(flatten)]
-    pub status: SamplesStatus,
 }
 
-impl SamplesRecord {
-    /// The measurement, if there is one.
-    #[must_use]
-    pub fn measured(&self) -> Option<&SamplesMeasured> {
-        if let SamplesStatus::Measured(measured) = &self.status { Some(measured) } else { None }
-    }
+/// One line of `results.jsonl` of a study of sides.
+pub type SamplesRecord = Measurement<SamplesKey>;
 
-    /// Why it failed, if it did.
-    #[must_use]
-    pub fn failure(&self) -> Option<&str> {
-        if let SamplesStatus::Failed { why } = &self.status { Some(why) } else { None }
-    }
+impl MeasurementKey for SamplesKey {
+    type Measured = SamplesMeasured;
+    type Detail = NoDetail;
 
-    /// What this host lacks for it, if that is why there is nothing.
-    #[must_use]
-    pub fn unavailable(&self) -> Option<&str> {
-        if let SamplesStatus::Unavailable { why } = &self.status { Some(why) } else { None }
-    }
-}
-
-impl Record for SamplesRecord {
     fn follows(plan: &Plan) -> bool {
         plan.sides().is_some()
-    }
-
-    fn take_histograms(&mut self) -> Vec<TakenHistogram> {
-        Vec::new()
     }
 }

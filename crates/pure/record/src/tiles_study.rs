@@ -7,9 +7,9 @@ use virtbench_units::LatencySummary;
 
 use crate::histogram::TakenHistogram;
 use crate::host_use::HostUse;
+use crate::measurement::{Measurement, MeasurementKey};
 use crate::operations_study::OperationsMeasured;
 use crate::plan::Plan;
-use crate::point::Record;
 
 /// A second of a member's series.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -188,48 +188,30 @@ pub struct TilesMeasured {
     pub void: Vec<String>,
 }
 
-/// What became of so many tiles.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// Which member failed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(tag = "status", rename_all = "snake_case")]
-pub enum TilesStatus {
-    /// All members ran to the end.
-    Measured(Box<TilesMeasured>),
-    /// A member did not get ready, or did not run to the end.
-    Failed {
-        /// Which tile, from 1; null where no member is to blame.
-        tile: Option<u32>,
-        /// Which of its members.
-        member: Option<String>,
-        /// What the user is told.
-        why: String,
-    },
+pub struct TilesFailureDetail {
+    /// Of which tile, from 1; null where it was no member.
+    pub tile: Option<u32>,
+    /// Its name.
+    pub member: Option<String>,
 }
 
-/// One line of `results.jsonl`: so many tiles at once.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// So many tiles at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct TilesRecord {
-    /// Version of the format, [`crate::FORMAT`].
-    pub format: u32,
+pub struct TilesKey {
     /// How many.
     pub tiles: u32,
     /// Which repetition, from 0.
     pub repetition: u32,
-    /// When it began, in nanoseconds since 1970.
-    pub started_unix_ns: u64,
-    /// What became of it.
-    #[serde(flatten)]
-    pub status: TilesStatus,
 }
 
-impl TilesRecord {
-    /// What was measured, if it was.
-    #[must_use]
-    pub fn measured(&self) -> Option<&TilesMeasured> {
-        if let TilesStatus::Measured(measured) = &self.status { Some(measured) } else { None }
-    }
+/// One line of `results.jsonl` of a study of tiles.
+pub type TilesRecord = Measurement<TilesKey>;
 
+impl TilesRecord {
     /// Why it does not count; nothing where it does.
     #[must_use]
     pub fn void(&self) -> Option<&[String]> {
@@ -237,15 +219,16 @@ impl TilesRecord {
     }
 }
 
-impl Record for TilesRecord {
+impl MeasurementKey for TilesKey {
+    type Measured = TilesMeasured;
+    type Detail = TilesFailureDetail;
+
     fn follows(plan: &Plan) -> bool {
         plan.tiles().is_some()
     }
 
-    fn take_histograms(&mut self) -> Vec<TakenHistogram> {
-        let (tag, started_unix_ns) =
-            (format!("{}-tiles/{}", self.tiles, self.repetition), self.started_unix_ns);
-        let TilesStatus::Measured(measured) = &mut self.status else { return Vec::new() };
+    fn take_histograms(&self, started_unix_ns: u64, measured: &mut TilesMeasured) -> Vec<TakenHistogram> {
+        let tag = format!("{}-tiles/{}", self.tiles, self.repetition);
         let length_ns = measured.elapsed_ns;
         let member = |one: &mut TileMemberMeasured| {
             let histogram = one.done.as_mut()?.histogram.take()?;

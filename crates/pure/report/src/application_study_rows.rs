@@ -24,9 +24,9 @@ pub(crate) fn application_study_csv(
     for record in records {
         let measured = record.measured();
         let own = [
-            record.side.clone(),
-            record.neighbours.to_string(),
-            record.repetition.to_string(),
+            record.key.side.clone(),
+            record.key.neighbours.to_string(),
+            record.key.repetition.to_string(),
             record.started_unix_ns.to_string(),
             record.failure().unwrap_or_default().to_owned(),
             measured.map_or_else(String::new, |measured| measured.elapsed_ns.to_string()),

@@ -35,8 +35,8 @@ pub(crate) fn desktops_csv(plan: &DesktopsPlan, records: &[DesktopsRecord]) -> R
             let times = done.times;
             let video = times.and_then(|times| times.video);
             writer.write_record([
-                record.desktops.to_string(),
-                record.repetition.to_string(),
+                record.key.desktops.to_string(),
+                record.key.repetition.to_string(),
                 done.user.to_string(),
                 operation.application.clone(),
                 operation.operation.clone(),

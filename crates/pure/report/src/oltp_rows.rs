@@ -19,10 +19,10 @@ pub(crate) fn oltp_csv(records: &[OltpRecord]) -> Result<String, CsvError> {
         let Some(measured) = record.measured() else { continue };
         let outcome = &measured.outcome;
         let own = [
-            record.side.clone(),
-            record.step.name().to_owned(),
-            record.users.to_string(),
-            record.repetition.to_string(),
+            record.key.side.clone(),
+            record.key.step.name().to_owned(),
+            record.key.users.to_string(),
+            record.key.repetition.to_string(),
             record.started_unix_ns.to_string(),
             rounded(outcome.transactions_per_second).to_string(),
             outcome.failed().to_string(),

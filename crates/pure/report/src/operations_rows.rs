@@ -45,9 +45,9 @@ pub(crate) fn operations_csv(records: &[OperationsRecord]) -> Result<String, Csv
         let clones = measured.clones.iter().map(|(way, one)| (format!("clone ({})", way.name()), one));
         for (name, one) in operations.chain(clones) {
             let own = [
-                record.vms.to_string(),
-                record.piece.to_string(),
-                record.per_minute.map_or_else(String::new, |rate| rounded(rate).to_string()),
+                record.key.vms.to_string(),
+                record.key.piece.to_string(),
+                record.key.per_minute.map_or_else(String::new, |rate| rounded(rate).to_string()),
                 record.started_unix_ns.to_string(),
                 name.clone(),
                 one.done.to_string(),
@@ -77,9 +77,9 @@ pub(crate) fn operations_csv(records: &[OperationsRecord]) -> Result<String, Csv
 /// The row of all operations of a piece; columns of single operations stay empty.
 fn all(record: &OperationsRecord, measured: &OperationsMeasured) -> Vec<String> {
     let mut row = vec![
-        record.vms.to_string(),
-        record.piece.to_string(),
-        record.per_minute.map_or_else(String::new, |rate| rounded(rate).to_string()),
+        record.key.vms.to_string(),
+        record.key.piece.to_string(),
+        record.key.per_minute.map_or_else(String::new, |rate| rounded(rate).to_string()),
         record.started_unix_ns.to_string(),
         "all".to_owned(),
         measured.done().to_string(),

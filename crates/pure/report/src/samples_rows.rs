@@ -19,7 +19,8 @@ pub(crate) fn samples_csv(records: &[SamplesRecord]) -> Result<String, CsvError>
         "unavailable",
     ])?;
     for record in records {
-        let own = [record.side.clone(), record.repetition.to_string(), record.started_unix_ns.to_string()];
+        let own =
+            [record.key.side.clone(), record.key.repetition.to_string(), record.started_unix_ns.to_string()];
         let Some(measured) = record.measured() else {
             let why = |why: Option<&str>| why.unwrap_or_default().to_owned();
             let rest = [

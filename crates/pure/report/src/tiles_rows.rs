@@ -35,7 +35,8 @@ pub(crate) fn tiles_csv(plan: &TilesPlan, records: &[TilesRecord]) -> Result<Str
 /// What is behind a row.
 fn done<'a>(records: &'a [TilesRecord], row: &TileRow) -> Option<&'a TileDone> {
     let mut counts = records.iter().filter(|record| record.void().is_none());
-    let record = counts.rfind(|record| record.tiles == row.tiles && record.repetition == row.repetition)?;
+    let record =
+        counts.rfind(|record| record.key.tiles == row.tiles && record.key.repetition == row.repetition)?;
     let members = &record.measured()?.members;
     members.iter().find(|one| one.tile == row.tile && one.member == row.member)?.done.as_ref()
 }

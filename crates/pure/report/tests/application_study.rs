@@ -8,7 +8,7 @@ use crate::pages::synthetic;
 
 use std::collections::BTreeMap;
 
-use virtbench_record::{ApplicationStatus, Plan, Provenance, Records};
+use virtbench_record::{ApplicationFailureDetail, Plan, Provenance, Records, Status};
 use virtbench_report::{documents, takeaway};
 
 fn facts() -> Provenance {
@@ -33,8 +33,10 @@ fn the_page_of_an_application_names_metrics_paths_and_what_failed() {
         assert!(html.contains(text), "{text}");
     }
     assert!(page(Vec::new()).contains("No two sides have been measured yet."));
-    records[0].status =
-        ApplicationStatus::Failed { why: "nothing matches".into(), output: Some("<b>no</b> luck".into()) };
+    records[0].status = Status::Failed {
+        why: "nothing matches".into(),
+        detail: ApplicationFailureDetail { output: Some("<b>no</b> luck".into()) },
+    };
     let html = page(records);
     assert!(html.contains("nothing matches") && html.contains("&lt;b&gt;no&lt;/b&gt; luck"));
 }
@@ -42,7 +44,8 @@ fn the_page_of_an_application_names_metrics_paths_and_what_failed() {
 #[test]
 fn the_table_of_an_application_has_a_column_for_each_metric() {
     let mut records = application::records();
-    records[1].status = ApplicationStatus::Failed { why: "no, \"luck\"".into(), output: None };
+    records[1].status =
+        Status::Failed { why: "no, \"luck\"".into(), detail: ApplicationFailureDetail::default() };
     let csv = documents(&facts(), &Records::Application(records), &BTreeMap::new()).unwrap().csv;
     let lines: Vec<&str> = csv.lines().collect();
     assert!(lines[0].ends_with("host_cpu_percent,SET [1/s],latency [ms]"), "{csv}");

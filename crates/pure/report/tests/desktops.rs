@@ -8,8 +8,8 @@ use crate::pages::synthetic;
 use std::collections::BTreeMap;
 
 use virtbench_record::{
-    DesktopDone, DesktopGroup, DesktopNumbers, DesktopOperation, DesktopTimes, DesktopVideo,
-    DesktopsMeasured, DesktopsPlan, DesktopsRecord, DesktopsStatus, FORMAT, Plan, Records,
+    DesktopDone, DesktopGroup, DesktopNumbers, DesktopOperation, DesktopTimes, DesktopVideo, DesktopsKey,
+    DesktopsMeasured, DesktopsPlan, DesktopsRecord, Plan, Records, Status,
 };
 use virtbench_report::{documents, takeaway};
 use virtbench_samples::host::host_use;
@@ -81,13 +81,7 @@ fn record(desktops: u32, operations: usize, video: Option<DesktopVideo>) -> Desk
         elapsed_ns: 60 * SECOND_NS,
         host,
     };
-    DesktopsRecord {
-        format: FORMAT,
-        desktops,
-        repetition: 0,
-        started_unix_ns: 0,
-        status: DesktopsStatus::Measured(Box::new(measured)),
-    }
+    DesktopsRecord::new(DesktopsKey { desktops, repetition: 0 }, 0, Status::measured(measured))
 }
 
 #[test]
@@ -127,7 +121,7 @@ fn how_many_fit_by_the_picture_stands_beside_how_many_fit_by_the_marker() {
     let facts = synthetic::described(Plan::Desktops(plan()));
     let seen = |desktops: u32, last_change_ns: u64| {
         let mut record = record(desktops, 400, None);
-        if let DesktopsStatus::Measured(measured) = &mut record.status {
+        if let Status::Measured(measured) = &mut record.status {
             for times in measured.operations.iter_mut().filter_map(|done| done.times.as_mut()) {
                 times.last_change_ns = Some(last_change_ns);
             }

@@ -8,7 +8,7 @@ use crate::pages::synthetic;
 
 use std::collections::BTreeMap;
 
-use virtbench_record::{OltpRecord, OltpStatus, OltpStep, Plan, Provenance, Records};
+use virtbench_record::{OltpFailureDetail, OltpRecord, OltpStep, Plan, Provenance, Records, Status};
 use virtbench_report::{documents, takeaway};
 
 fn facts() -> Provenance {
@@ -45,9 +45,10 @@ fn a_database_is_compared_in_sentences() {
 fn a_side_that_completes_nothing_is_named_and_not_left_out() {
     let stalled_in = |runs: usize| {
         let mut records = records();
-        let of_vm = records.iter_mut().filter(|one| one.side == "vm" && one.step == OltpStep::Saturation);
+        let of_vm =
+            records.iter_mut().filter(|one| one.key.side == "vm" && one.key.step == OltpStep::Saturation);
         for record in of_vm.take(runs) {
-            let repetition = record.repetition;
+            let repetition = record.key.repetition;
             let nothing = database::measured(4, [0; 10], 1.0);
             *record = database::record("vm", OltpStep::Saturation, 4, repetition, nothing);
         }
@@ -72,7 +73,8 @@ fn the_page_of_a_database_names_sides_paths_and_what_is_not_known() {
     // Neither an empty run nor one that failed keeps the page from saying so.
     let empty = documents(&facts(), &Records::Oltp(Vec::new()), &BTreeMap::new()).unwrap();
     assert!(empty.html.contains("No two sides have been measured at their saturation yet."));
-    records[7].status = OltpStatus::Failed { why: "the <guest> died".into(), outcome: None };
+    records[7].status =
+        Status::Failed { why: "the <guest> died".into(), detail: OltpFailureDetail::default() };
     let html = documents(&facts(), &Records::Oltp(records), &BTreeMap::new()).unwrap().html;
     assert!(html.contains("the &lt;guest&gt; died") && !html.contains("<guest>"));
 }

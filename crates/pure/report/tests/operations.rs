@@ -7,7 +7,7 @@ use virtbench_samples::operations;
 
 use std::collections::BTreeMap;
 
-use virtbench_record::{OperationsStatus, Plan, Provenance, Records};
+use virtbench_record::{Plan, Provenance, Records, Status};
 use virtbench_report::{documents, takeaway};
 
 fn facts() -> Provenance {
@@ -25,10 +25,10 @@ fn operations_are_told_in_sentences() {
 fn fewer_arrivals_by_chance_are_no_doubt_about_the_platform_and_late_ends_are() {
     let told = |elapsed_ns: u64| {
         let mut records = operations::records();
-        for record in records.iter_mut().filter(|record| record.per_minute == Some(100.0)) {
+        for record in records.iter_mut().filter(|record| record.key.per_minute == Some(100.0)) {
             // 101 of them arrive in a minute.
-            record.per_minute = Some(120.0);
-            let OperationsStatus::Measured(measured) = &mut record.status else { panic!("a piece failed") };
+            record.key.per_minute = Some(120.0);
+            let Status::Measured(measured) = &mut record.status else { panic!("a piece failed") };
             measured.elapsed_ns = elapsed_ns;
         }
         takeaway(&facts(), &Records::Operations(records))

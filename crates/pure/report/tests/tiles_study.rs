@@ -5,7 +5,9 @@
 use crate::pages::{synthetic, tiles};
 
 use serde_json::json;
-use virtbench_record::{FORMAT, Plan, Records, TileLevels, TilesPlan, TilesRecord, TilesStatus};
+use virtbench_record::{
+    Plan, Records, Status, TileLevels, TilesFailureDetail, TilesKey, TilesPlan, TilesRecord,
+};
 
 fn plan() -> TilesPlan {
     let member = json!({
@@ -25,8 +27,8 @@ fn plan() -> TilesPlan {
 #[test]
 fn tiles_that_have_no_memory_are_said_not_to_have_started() {
     let why = "9 tiles need 9GiB of memory, and 8GiB are available on this host".to_owned();
-    let status = TilesStatus::Failed { tile: None, member: None, why: why.clone() };
-    let record = TilesRecord { format: FORMAT, tiles: 9, repetition: 0, started_unix_ns: 0, status };
+    let status = Status::Failed { why: why.clone(), detail: TilesFailureDetail::default() };
+    let record = TilesRecord::new(TilesKey { tiles: 9, repetition: 0 }, 0, status);
     let provenance = synthetic::described(Plan::Tiles(plan()));
     let takeaway = virtbench_report::takeaway(&provenance, &Records::Tiles(vec![record]));
     assert_eq!(takeaway.headline, "No tile fits on vm: 9 tiles could not start, in 1 of 1 run.");
@@ -38,7 +40,7 @@ fn tiles_that_have_no_memory_are_said_not_to_have_started() {
 #[test]
 fn a_number_of_tiles_of_which_no_run_counts_is_said_not_to_be_judged() {
     let mut void = tiles::record(2);
-    if let TilesStatus::Measured(measured) = &mut void.status {
+    if let Status::Measured(measured) = &mut void.status {
         measured.void.push("the generator of store of tile 1 was the limit".into());
     }
     let mut plan = tiles::plan();

@@ -2,7 +2,9 @@
 
 use std::time::Instant;
 
-use virtbench_record::{FORMAT, GuestFacts, Plan, SamplesMeasured, SamplesRecord, SamplesStatus, SidesPlan};
+use virtbench_record::{
+    GuestFacts, NoDetail, Plan, SamplesKey, SamplesMeasured, SamplesRecord, SidesPlan, Status,
+};
 use virtbench_runs::RunFolder;
 
 use crate::runner::course::{nanoseconds, unix_ns};
@@ -75,7 +77,7 @@ fn measure_missing(
     for (done, (side, repetition)) in (before..).zip(left) {
         progress.check().map_err(StudyError::from)?;
         progress.observer.event(Event::Done { done, total });
-        let is_out = |record: &SamplesRecord| record.side == side && record.unavailable().is_some();
+        let is_out = |record: &SamplesRecord| record.key.side == side && record.unavailable().is_some();
         if folder.records().iter().any(is_out) {
             continue;
         }
@@ -100,25 +102,23 @@ fn measure(
                 folder.amend(|provenance| provenance.guest = guest)?;
             }
             let elapsed_ns = nanoseconds(begun.elapsed());
-            SamplesStatus::Measured(Box::new(SamplesMeasured { elapsed_ns, ..measured }))
+            Status::Measured(Box::new(SamplesMeasured { elapsed_ns, ..measured }))
         }
         Err(SideFailure::Study(error)) => return Err(error),
         Err(SideFailure::Measurement(why)) => {
             progress.remark(&format!("{side}: {why}"));
-            SamplesStatus::Failed { why }
+            Status::Failed { why, detail: NoDetail {} }
         }
         Err(SideFailure::Unavailable(why)) => {
             progress.remark(&format!("{side} is unavailable: {why}"));
-            SamplesStatus::Unavailable { why }
+            Status::Unavailable { why }
         }
     };
-    folder.add(SamplesRecord {
-        format: FORMAT,
-        side: side.to_owned(),
-        repetition,
+    folder.add(SamplesRecord::new(
+        SamplesKey { side: side.to_owned(), repetition },
         started_unix_ns,
         status,
-    })?;
+    ))?;
     let host = folder.records().last().and_then(SamplesRecord::measured);
     progress.observer.event(Event::Recorded(host.and_then(|measured| measured.host.as_ref())));
     Ok(())
@@ -128,7 +128,7 @@ fn measure(
 /// as well: it may be there now.
 fn missing(plan: &SidesPlan, records: &[SamplesRecord]) -> Vec<(String, u32)> {
     let is_there = |side: &str, repetition: u32| {
-        let of = |record: &&SamplesRecord| record.side == side && record.repetition == repetition;
+        let of = |record: &&SamplesRecord| record.key.side == side && record.key.repetition == repetition;
         records.iter().filter(of).any(|record| record.measured().is_some())
     };
     let mut left = Vec::new();

@@ -58,8 +58,8 @@ pub fn analyse_application_study(
     records: &[ApplicationRecord],
 ) -> ApplicationStudyAnalysis {
     let side = |side: &ApplianceSide| {
-        let of_side = || records.iter().filter(|record| record.side == side.name);
-        let alone = of_side().filter(|record| record.neighbours == 0);
+        let of_side = || records.iter().filter(|record| record.key.side == side.name);
+        let alone = of_side().filter(|record| record.key.neighbours == 0);
         let uses: Vec<f64> = alone.filter_map(|record| Some(record.measured()?.host.cpu_percent)).collect();
         let last = of_side().rev().find_map(ApplicationRecord::measured);
         ApplicationSideFound {
@@ -85,8 +85,10 @@ fn found(
     metric: &str,
 ) -> MetricFound {
     let values = |side: &ApplianceSide, neighbours: u32| -> Values {
-        let of = records.iter().filter(|record| record.side == side.name && record.neighbours == neighbours);
-        of.filter_map(|record| Some((record.repetition, value(record.measured()?, metric)?))).collect()
+        let of = records
+            .iter()
+            .filter(|record| record.key.side == side.name && record.key.neighbours == neighbours);
+        of.filter_map(|record| Some((record.key.repetition, value(record.measured()?, metric)?))).collect()
     };
     let estimate = |values: &Values| {
         FigureKind::Positive.estimate(&values.values().copied().collect::<Vec<_>>(), plan.seed)

@@ -1,4 +1,4 @@
-use virtbench_record::ApplicationStatus;
+use virtbench_record::{ApplicationFailureDetail, Status};
 
 use super::*;
 
@@ -24,9 +24,11 @@ fn an_application_is_compared_with_native_alone_and_with_itself_beside_neighbour
 #[test]
 fn a_repetition_that_failed_has_no_part_in_a_ratio_and_stays_with_its_side() {
     let mut records = synthetic::records();
-    let of_vm = records.iter_mut().find(|record| record.side == "vm" && record.neighbours == 0);
-    of_vm.expect("there is one").status =
-        ApplicationStatus::Failed { why: "the client failed".into(), output: Some("no".into()) };
+    let of_vm = records.iter_mut().find(|record| record.key.side == "vm" && record.key.neighbours == 0);
+    of_vm.expect("there is one").status = Status::Failed {
+        why: "the client failed".into(),
+        detail: ApplicationFailureDetail { output: Some("no".into()) },
+    };
     let analysis = analyse_application_study(&synthetic::plan(), &records);
     let vm = &analysis.sides[1];
     let ratio = vm.metrics[0].against_native.expect("two are left");

@@ -45,11 +45,10 @@ pub fn analyse_desktops(plan: &DesktopsPlan, records: &[DesktopsRecord]) -> Desk
     let mut failures = Vec::new();
     for record in records {
         match record.measured() {
-            Some(measured) => by_number.entry(record.desktops).or_default().push(measured),
+            Some(measured) => by_number.entry(record.key.desktops).or_default().push(measured),
             None => {
-                if let virtbench_record::DesktopsStatus::Failed { why } = &record.status {
-                    failures.push((record.desktops, why.clone()));
-                }
+                let why = record.failure().map(str::to_owned);
+                failures.extend(why.map(|why| (record.key.desktops, why)));
             }
         }
     }

@@ -1,8 +1,8 @@
 //! Desktops of invented users.
 
 use virtbench_record::{
-    DesktopDone, DesktopGone, DesktopGroup, DesktopNumbers, DesktopOperation, DesktopTimes, DesktopsMeasured,
-    DesktopsPlan, DesktopsRecord, DesktopsStatus, FORMAT,
+    DesktopDone, DesktopGone, DesktopGroup, DesktopNumbers, DesktopOperation, DesktopTimes, DesktopsKey,
+    DesktopsMeasured, DesktopsPlan, DesktopsRecord, Status,
 };
 use virtbench_samples::host::host_use;
 
@@ -74,13 +74,7 @@ fn record(desktops: u32, gone: usize) -> DesktopsRecord {
         elapsed_ns: 60 * SECOND_NS,
         host,
     };
-    DesktopsRecord {
-        format: FORMAT,
-        desktops,
-        repetition: 0,
-        started_unix_ns: 0,
-        status: DesktopsStatus::Measured(Box::new(measured)),
-    }
+    DesktopsRecord::new(DesktopsKey { desktops, repetition: 0 }, 0, Status::measured(measured))
 }
 
 #[test]
@@ -105,7 +99,7 @@ fn the_picture_judges_beside_the_marker_and_their_agreement_is_told() {
     // The picture still changes for as long again as an operation took, in all of its own but an archiver's.
     let later = |number| {
         let mut record = record(number, 0);
-        if let DesktopsStatus::Measured(measured) = &mut record.status {
+        if let Status::Measured(measured) = &mut record.status {
             for times in measured.operations.iter_mut().filter_map(|done| done.times.as_mut()) {
                 times.last_change_ns = Some(2 * times.latency_ns);
             }
@@ -122,7 +116,7 @@ fn the_picture_judges_beside_the_marker_and_their_agreement_is_told() {
     assert_eq!((agreement.operations, agreement.percentile_ns), (113, 1_500_000_000));
     assert_eq!(analyse_desktops(&plan, &[record(2, 0)]).most_by_last_change, Some(2));
     let mut existing = record(2, 0);
-    if let DesktopsStatus::Measured(measured) = &mut existing.status {
+    if let Status::Measured(measured) = &mut existing.status {
         for times in measured.operations.iter_mut().filter_map(|done| done.times.as_mut()) {
             times.inside_ns = None;
         }
@@ -134,7 +128,7 @@ fn the_picture_judges_beside_the_marker_and_their_agreement_is_told() {
 fn what_the_session_s_own_clock_tells_is_held_against_the_client_s() {
     let plan = plan(DesktopNumbers::Given(vec![2]));
     let mut fast = record(2, 0);
-    if let DesktopsStatus::Measured(measured) = &mut fast.status {
+    if let Status::Measured(measured) = &mut fast.status {
         let times = measured.operations[7].times.as_mut().unwrap();
         times.inside_ns = Some(times.latency_ns + 1);
     }
@@ -148,7 +142,7 @@ fn what_the_session_s_own_clock_tells_is_held_against_the_client_s() {
 fn where_nobody_got_beyond_the_storm_nothing_is_said_to_have_broken() {
     let plan = plan(DesktopNumbers::Given(vec![1]));
     let mut record = record(1, 0);
-    if let DesktopsStatus::Measured(measured) = &mut record.status {
+    if let Status::Measured(measured) = &mut record.status {
         measured.operations.retain(|done| done.storm);
         assert!(!measured.operations.is_empty());
     }
@@ -169,7 +163,7 @@ fn one_desktop_that_was_lost_fails_its_number() {
     let plan = plan(DesktopNumbers::Given(vec![2]));
     let lost = |change: &dyn Fn(&mut DesktopsMeasured)| {
         let mut record = record(2, 0);
-        if let DesktopsStatus::Measured(measured) = &mut record.status {
+        if let Status::Measured(measured) = &mut record.status {
             change(measured);
         }
         let analysis = analyse_desktops(&plan, &[record]);
@@ -202,7 +196,7 @@ fn one_desktop_that_was_lost_fails_its_number() {
 fn operations_that_failed_took_longer_than_their_limit() {
     let plan = DesktopsPlan { errors: 0.2, ..plan(DesktopNumbers::Given(vec![2])) };
     let mut record = record(2, 0);
-    if let DesktopsStatus::Measured(measured) = &mut record.status {
+    if let Status::Measured(measured) = &mut record.status {
         for done in measured.operations.iter_mut().skip(3).step_by(10) {
             (done.times, done.failed) = (None, Some("no end".into()));
         }

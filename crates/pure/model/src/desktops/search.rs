@@ -20,13 +20,13 @@ pub fn desktops_left(plan: &DesktopsPlan, records: &[DesktopsRecord]) -> Option<
 
 fn course<T>(plan: &DesktopsPlan, records: &[DesktopsRecord], ask: &dyn Fn(&Course<'_>) -> T) -> T {
     let is_there = |number: u32, repetition: u32| {
-        records.iter().any(|record| record.desktops == number && record.repetition == repetition)
+        records.iter().any(|record| record.key.desktops == number && record.key.repetition == repetition)
     };
     let bracket = || bracket(plan, records);
     let numbers = match &plan.desktops {
         DesktopNumbers::Given(numbers) => Numbers::Given(numbers),
         DesktopNumbers::Auto { most } => {
-            let tried = records.iter().map(|record| record.desktops).collect();
+            let tried = records.iter().map(|record| record.key.desktops).collect();
             Numbers::Search { most: *most, tried, bracket: &bracket }
         }
     };

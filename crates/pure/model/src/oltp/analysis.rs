@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use virtbench_record::{
-    ApplianceSide, ApplicationRow, OltpKind, OltpMeasured, OltpOutcome, OltpRecord, OltpSecond, OltpStatus,
-    OltpStep, OltpStudyPlan, Quantity,
+    ApplianceSide, ApplicationRow, OltpKind, OltpMeasured, OltpOutcome, OltpRecord, OltpSecond, OltpStep,
+    OltpStudyPlan, Quantity,
 };
 
 use super::causes::{Causes, causes};
@@ -100,19 +100,19 @@ fn measured<'a>(
     side: &'a str,
     step: OltpStep,
 ) -> impl Iterator<Item = (&'a OltpRecord, &'a OltpMeasured)> {
-    let of_step = move |record: &&OltpRecord| record.side == side && record.step == step;
+    let of_step = move |record: &&OltpRecord| record.key.side == side && record.key.step == step;
     records.iter().filter(of_step).filter_map(|record| Some((record, record.measured()?)))
 }
 
 fn row(record: &OltpRecord, measured: &OltpMeasured) -> ApplicationRow {
     let own = [
-        (Quantity::Users, f64::from(record.users)),
+        (Quantity::Users, f64::from(record.key.users)),
         (Quantity::TransactionsPerSecond, measured.outcome.transactions_per_second),
     ];
     let known = measured.known.iter().map(|(quantity, value)| (*quantity, *value)).chain(own);
     ApplicationRow {
-        configuration: record.side.clone(),
-        repetition: record.repetition,
+        configuration: record.key.side.clone(),
+        repetition: record.key.repetition,
         known: known.collect::<BTreeMap<_, _>>(),
     }
 }
@@ -129,7 +129,8 @@ fn one_side(side: &ApplianceSide, records: &[OltpRecord], seed: u64) -> OltpSide
     let runs: Vec<&OltpMeasured> =
         measured(records, &side.name, OltpStep::Saturation).map(|(_, measured)| measured).collect();
     let p90s: Vec<f64> = runs.iter().filter_map(|run| p90_ns(&run.outcome)).collect();
-    let failures = records.iter().filter(|record| record.side == side.name).filter_map(failure);
+    let failures =
+        records.iter().filter(|record| record.key.side == side.name).filter_map(OltpRecord::failure);
     OltpSideAnalysis {
         side: side.clone(),
         curve,
@@ -137,7 +138,7 @@ fn one_side(side: &ApplianceSide, records: &[OltpRecord], seed: u64) -> OltpSide
         spread: spread(&runs),
         causes: causes(runs.iter().copied()),
         p90_ns: FigureKind::Positive.estimate(&p90s, seed),
-        failures: failures.collect(),
+        failures: failures.map(str::to_owned).collect(),
         driver_is_limit: runs.iter().any(|run| run.outcome.driver_is_limit),
     }
 }
@@ -146,16 +147,9 @@ fn one_side(side: &ApplianceSide, records: &[OltpRecord], seed: u64) -> OltpSide
 #[must_use]
 pub fn users_point(record: &OltpRecord, measured: &OltpMeasured) -> UsersPoint {
     UsersPoint {
-        users: record.users,
+        users: record.key.users,
         per_second: measured.outcome.transactions_per_second,
         idle_percent: measured.known.get(&Quantity::IdlePercent).copied(),
-    }
-}
-
-fn failure(record: &OltpRecord) -> Option<String> {
-    match &record.status {
-        OltpStatus::Measured(_) => None,
-        OltpStatus::Failed { why, .. } => Some(why.clone()),
     }
 }
 

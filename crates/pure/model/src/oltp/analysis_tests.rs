@@ -1,6 +1,7 @@
 use super::*;
 use crate::oltp::UsersEnd;
 use crate::oltp::synthetic;
+use virtbench_record::{OltpFailureDetail, Status};
 
 use synthetic::plan;
 
@@ -57,7 +58,7 @@ fn spread_between_runs_is_told_from_that_within() {
 #[test]
 fn failures_stay_with_their_side() {
     let mut records = records();
-    records[9].status = OltpStatus::Failed { why: "the guest died".into(), outcome: None };
+    records[9].status = Status::Failed { why: "the guest died".into(), detail: OltpFailureDetail::default() };
     let analysis = analyse_oltp(&plan(), &records);
     assert_eq!(analysis.sides[0].failures, Vec::<String>::new());
     assert_eq!(analysis.sides[1].failures, ["the guest died"]);
@@ -67,8 +68,9 @@ fn failures_stay_with_their_side() {
 fn sides_that_saturate_at_different_users_are_compared_at_the_fewest() {
     let mut records = records();
     // The VM's best is at one user; natively one user was measured beside the saturation.
-    records
-        .retain(|record| !(record.side == "vm" && (record.step == OltpStep::Saturation || record.users > 2)));
+    records.retain(|record| {
+        !(record.key.side == "vm" && (record.key.step == OltpStep::Saturation || record.key.users > 2))
+    });
     for repetition in 0..3 {
         records.push(record("vm", OltpStep::Saturation, 2, repetition, [38; 10], 1.0));
         records.push(record("native", OltpStep::EqualUsers, 2, repetition, [380; 10], 25.0));

@@ -116,28 +116,29 @@ pub fn analyse_operations(plan: &OperationsPlan, records: &[OperationsRecord]) -
 pub fn without_result(records: &[OperationsRecord]) -> impl Iterator<Item = (&OperationsRecord, &str)> {
     records.iter().enumerate().filter_map(|(index, record)| {
         let (why, _) = record.incomplete()?;
-        let again = |later: &OperationsRecord| (later.vms, later.piece) == (record.vms, record.piece);
+        let again =
+            |later: &OperationsRecord| (later.key.vms, later.key.piece) == (record.key.vms, record.key.piece);
         (!records[index + 1..].iter().any(again)).then_some((record, why))
     })
 }
 
 fn of_piece(record: &OperationsRecord, why: &str) -> String {
-    format!("piece {} at {} VMs: {why}", record.piece + 1, record.vms)
+    format!("piece {} at {} VMs: {why}", record.key.piece + 1, record.key.vms)
 }
 
 /// Whether there were to be no operations, for the tenants to be alone.
 fn is_quiet(record: &OperationsRecord) -> bool {
-    record.per_minute == Some(0.0)
+    record.key.per_minute == Some(0.0)
 }
 
 fn key(record: &OperationsRecord) -> (u32, Option<f64>) {
-    (record.vms, record.per_minute)
+    (record.key.vms, record.key.per_minute)
 }
 
 fn step(of: (u32, Option<f64>), records: &[OperationsRecord], plan: &OperationsPlan) -> StepAnalysis {
     let of_step = records.iter().filter(|record| key(record) == of);
     let numbered: Vec<(u32, &OperationsMeasured)> =
-        of_step.filter_map(|record| Some((record.piece, record.measured()?))).collect();
+        of_step.filter_map(|record| Some((record.key.piece, record.measured()?))).collect();
     let pieces: Vec<&OperationsMeasured> = numbered.iter().map(|(_, piece)| *piece).collect();
     let (ways, seed): (&[CloneKind], u64) = (&plan.clones, plan.seed);
     let rates: Vec<f64> = pieces.iter().map(|piece| piece.per_minute()).collect();
@@ -194,14 +195,14 @@ fn over_vms(steps: &[StepAnalysis], records: &[OperationsRecord]) -> BTreeMap<Op
     for step in steps {
         lowest.entry(step.vms).or_insert(step.per_minute);
     }
-    let is_lowest = |record: &&OperationsRecord| lowest.get(&record.vms) == Some(&record.per_minute);
+    let is_lowest = |record: &&OperationsRecord| lowest.get(&record.key.vms) == Some(&record.key.per_minute);
     let of = |kind: OperationKind| {
         let points: Vec<(f64, f64)> = records
             .iter()
             .filter(is_lowest)
             .filter_map(|record| {
                 let latency = record.measured()?.operations.get(&kind)?.latency_ns?;
-                Some((f64::from(record.vms), latency.p50 as f64))
+                Some((f64::from(record.key.vms), latency.p50 as f64))
             })
             .collect();
         growth(&points)

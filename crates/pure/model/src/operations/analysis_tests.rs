@@ -74,7 +74,7 @@ fn a_search_ends_above_rates_at_which_a_piece_holds_too_few_operations() {
         let operations = BTreeMap::from([(OperationKind::PowerOn, synthetic::numbers(100, 1_000_000, 0))]);
         records.push(synthetic::record(10, piece, per_minute, operations));
     }
-    assert!(records.iter().any(|record| record.per_minute.is_some()), "rates were tried");
+    assert!(records.iter().any(|record| record.key.per_minute.is_some()), "rates were tried");
     let analysis = analyse_operations(&plan, &records);
     assert_eq!((analysis.sustained_per_minute, analysis.untold_below_per_minute), (None, Some(50.0)));
 }

@@ -20,7 +20,9 @@ pub fn search_rate(
     let rules = rules(limit_ns, plan.piece_ns);
     let mut search = SaturationSearch::new(rules);
     let mut pieces = 0;
-    for measured in records.iter().filter(|record| record.vms == vms).filter_map(OperationsRecord::measured) {
+    for measured in
+        records.iter().filter(|record| record.key.vms == vms).filter_map(OperationsRecord::measured)
+    {
         let offered = match search.next_probe() {
             Some(Probe::Offered { per_second }) => Some(per_second),
             Some(Probe::Closed) | None => None,

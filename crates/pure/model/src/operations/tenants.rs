@@ -29,8 +29,9 @@ pub fn analyse_tenants(plan: &OperationsPlan, records: &[OperationsRecord]) -> V
         return Vec::new();
     }
     let of = |vms: u32, place: u32, figure: Figure| -> BTreeMap<u32, f64> {
-        let pieces = records.iter().filter(|one| one.vms == vms && one.piece % plan.cycle() == place);
-        let known = pieces.filter_map(|one| Some((one.piece / plan.cycle(), mean(one.measured()?, figure)?)));
+        let pieces = records.iter().filter(|one| one.key.vms == vms && one.key.piece % plan.cycle() == place);
+        let known =
+            pieces.filter_map(|one| Some((one.key.piece / plan.cycle(), mean(one.measured()?, figure)?)));
         known.collect()
     };
     let against = |vms: u32, place: u32, figure: Figure| {

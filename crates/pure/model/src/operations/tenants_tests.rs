@@ -1,4 +1,4 @@
-use virtbench_record::OperationsStatus;
+use virtbench_record::Status;
 
 use super::*;
 use crate::operations::synthetic;
@@ -7,7 +7,7 @@ use crate::operations::synthetic;
 fn records(plan: &OperationsPlan) -> Vec<OperationsRecord> {
     let record = |piece: u32| {
         let mut record = synthetic::record(10, piece, plan.rate(piece), BTreeMap::new());
-        let OperationsStatus::Measured(measured) = &mut record.status else { panic!() };
+        let Status::Measured(measured) = &mut record.status else { panic!() };
         let iops = [1000.0, 900.0, 500.0][piece as usize % 3] * (1.0 - 0.001 * f64::from(piece));
         measured.tenants =
             ["a", "b"].map(|name| TenantMeasured { name: name.into(), iops, latency_ns: None }).into();

@@ -75,7 +75,7 @@ pub fn analyse_samples(plan: &SidesPlan, records: &[SamplesRecord]) -> SamplesAn
 }
 
 fn side(plan: &SidesPlan, records: &[SamplesRecord], kinds: &[Kind], name: &str) -> SamplesSide {
-    let of_side = || records.iter().filter(|record| record.side == name);
+    let of_side = || records.iter().filter(|record| record.key.side == name);
     let found = |(sample, unit, better): &Kind| {
         let values = values(records, name, sample);
         let first = plan.sides.first().filter(|first| *first != name);
@@ -101,10 +101,10 @@ fn side(plan: &SidesPlan, records: &[SamplesRecord], kinds: &[Kind], name: &str)
 }
 
 fn values(records: &[SamplesRecord], side: &str, sample: &str) -> BTreeMap<u32, f64> {
-    let of_side = records.iter().filter(|record| record.side == side);
+    let of_side = records.iter().filter(|record| record.key.side == side);
     let value = |record: &SamplesRecord| {
         let found = record.measured()?.samples.iter().find(|one| one.name == sample)?;
-        Some((record.repetition, found.value))
+        Some((record.key.repetition, found.value))
     };
     of_side.filter_map(value).collect()
 }
@@ -128,7 +128,7 @@ fn times<'a>(records: impl Iterator<Item = &'a SamplesRecord>) -> Vec<TimeCounts
 #[cfg(test)]
 mod tests {
     use super::*;
-    use virtbench_record::SamplesStatus;
+    use virtbench_record::{NoDetail, Status};
     use virtbench_samples::samples as synthetic;
 
     #[test]
@@ -147,8 +147,8 @@ mod tests {
     #[test]
     fn a_repetition_that_failed_has_no_part_in_a_ratio_and_stays_with_its_side() {
         let mut records = synthetic::records();
-        let of_tap = records.iter_mut().find(|record| record.side == "tap").expect("there is one");
-        of_tap.status = SamplesStatus::Failed { why: "the guest died".into() };
+        let of_tap = records.iter_mut().find(|record| record.key.side == "tap").expect("there is one");
+        of_tap.status = Status::Failed { why: "the guest died".into(), detail: NoDetail {} };
         let analysis = analyse_samples(&synthetic::sides(), &records);
         let tap = &analysis.sides[1];
         let ratio = tap.sample("requests").and_then(|one| one.against_first).expect("two are left");

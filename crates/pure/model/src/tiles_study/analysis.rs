@@ -59,10 +59,10 @@ pub fn analyse_tiles_study(plan: &TilesPlan, records: &[TilesRecord]) -> TilesSt
     let first_in_time = timed.min_by_key(|breach| breach.since_ns).cloned();
     let broke_first = at_fault().max_by(|a, b| beyond(a).total_cmp(&beyond(b))).cloned();
     let counts = || records.iter().filter(|record| record.void().is_none());
-    let numbers: BTreeSet<u32> = counts().map(|record| record.tiles).collect();
+    let numbers: BTreeSet<u32> = counts().map(|record| record.key.tiles).collect();
     let host = numbers.into_iter().filter_map(|tiles| {
         let runs: Vec<&TilesMeasured> =
-            counts().filter(|record| record.tiles == tiles).filter_map(TilesRecord::measured).collect();
+            counts().filter(|record| record.key.tiles == tiles).filter_map(TilesRecord::measured).collect();
         let step = scored.configurations.first()?.steps.iter().find(|step| step.tiles == tiles);
         let mut numbers = host_numbers(tiles, &runs, step.and_then(|step| Some(step.score()?.mean)))?;
         if plan.is_elsewhere() {
@@ -78,7 +78,7 @@ pub fn analyse_tiles_study(plan: &TilesPlan, records: &[TilesRecord]) -> TilesSt
     });
     let void = records.iter().filter_map(|record| {
         let why = record.void()?.to_vec();
-        Some(TileVoid { tiles: record.tiles, repetition: record.repetition, why })
+        Some(TileVoid { tiles: record.key.tiles, repetition: record.key.repetition, why })
     });
     TilesStudyAnalysis {
         few: few(plan, records),

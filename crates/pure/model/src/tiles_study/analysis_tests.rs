@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use virtbench_record::{
-    CloneKind, FORMAT, HostUse, OperationKind, OperationNumbers, OperationsLoad, OperationsMeasured,
-    OperationsPlan, PowerSample, TileDone, TileEnergy, TileHostSecond, TileLevels, TileLoad, TileLoadKind,
-    TileMemberMeasured, TileMemberPlan, TileNumbers, TileSecond, TilesMeasured, TilesPlan, TilesRecord,
-    TilesStatus,
+    CloneKind, HostUse, OperationKind, OperationNumbers, OperationsLoad, OperationsMeasured, OperationsPlan,
+    PowerSample, Status, TileDone, TileEnergy, TileHostSecond, TileLevels, TileLoad, TileLoadKind,
+    TileMemberMeasured, TileMemberPlan, TileNumbers, TileSecond, TilesFailureDetail, TilesKey, TilesMeasured,
+    TilesPlan, TilesRecord,
 };
 use virtbench_samples::host::host_use;
 use virtbench_units::LatencySummary;
@@ -98,17 +98,11 @@ fn record(tiles: u32, repetition: u32, rates: [f64; 2]) -> TilesRecord {
         infrastructure: None,
         void: Vec::new(),
     };
-    TilesRecord {
-        format: FORMAT,
-        tiles,
-        repetition,
-        started_unix_ns: 0,
-        status: TilesStatus::Measured(Box::new(measured)),
-    }
+    TilesRecord::new(TilesKey { tiles, repetition }, 0, Status::measured(measured))
 }
 
 fn void(mut record: TilesRecord, why: &str) -> TilesRecord {
-    if let TilesStatus::Measured(measured) = &mut record.status {
+    if let Status::Measured(measured) = &mut record.status {
         measured.void.push(why.into());
     }
     record
@@ -154,7 +148,7 @@ fn levels_of_response_time_and_of_errors_are_kept_or_broken() {
     let mut plan = plan(TileNumbers::Given(vec![1]));
     plan.members[0].levels.response_ns = Some(SECOND_NS);
     let mut record = record(1, 0, [1.0, 1.0]);
-    let TilesStatus::Measured(measured) = &mut record.status else { panic!() };
+    let Status::Measured(measured) = &mut record.status else { panic!() };
     let done = measured.members[0].done.as_mut().unwrap();
     done.client_response_ns = Some(SECOND_NS);
     let done = measured.members[1].done.as_mut().unwrap();
@@ -163,7 +157,7 @@ fn levels_of_response_time_and_of_errors_are_kept_or_broken() {
     let [breach] = analysis.breaches.as_slice() else { panic!("{:?}", analysis.breaches) };
     assert_eq!(breach.member, "oltp");
     assert_eq!(breach.level, "2.00 % of operations failed, allowed 1 %");
-    let TilesStatus::Measured(measured) = &mut record.status else { panic!() };
+    let Status::Measured(measured) = &mut record.status else { panic!() };
     measured.members[0].done.as_mut().unwrap().client_response_ns = Some(2 * SECOND_NS);
     measured.members[1].done.as_mut().unwrap().failed = 0;
     let analysis = analyse_tiles_study(&plan, &[record]);
@@ -202,8 +196,10 @@ fn a_run_that_does_not_count_is_tried_once_more_and_is_no_evidence() {
 #[test]
 fn a_member_that_ended_breaks_its_number_of_tiles() {
     let plan = plan(TileNumbers::Auto { most: 8 });
-    let status =
-        TilesStatus::Failed { tile: Some(2), member: Some("mail".into()), why: "postfix was killed".into() };
+    let status = Status::Failed {
+        why: "postfix was killed".into(),
+        detail: TilesFailureDetail { tile: Some(2), member: Some("mail".into()) },
+    };
     let failed = TilesRecord { status, ..record(2, 0, [1.0, 1.0]) };
     let records = [record(1, 0, [1.0, 1.0]), failed];
     assert_eq!(next_tiles(&plan, &records), None);
@@ -232,7 +228,7 @@ fn power_is_integrated_over_the_measuring_time_alone() {
 fn a_score_per_kilowatt_is_the_score_over_the_mean_power() {
     let plan = plan(TileNumbers::Given(vec![1]));
     let mut record = record(1, 0, [1.0, 1.0]);
-    let TilesStatus::Measured(measured) = &mut record.status else { panic!() };
+    let Status::Measured(measured) = &mut record.status else { panic!() };
     let samples = [0, 10].map(|s| PowerSample { at_ns: s * 1_000_000_000, watts: 250.0 }).into();
     measured.energy = TileEnergy::Read { source: "rapl".into(), samples };
     let analysis = analyse_tiles_study(&plan, &[record]);
@@ -265,7 +261,7 @@ fn infrastructure() -> OperationsPlan {
 
 /// This many clones and removals ended, within this many seconds.
 fn with_operations(mut record: TilesRecord, done: [u64; 2], seconds: u64) -> TilesRecord {
-    let TilesStatus::Measured(measured) = &mut record.status else { panic!() };
+    let Status::Measured(measured) = &mut record.status else { panic!() };
     let kinds = [OperationKind::Clone, OperationKind::Remove].into_iter().zip(done);
     let numbers = kinds.map(|(kind, done)| (kind, OperationNumbers { done, ..OperationNumbers::default() }));
     measured.infrastructure = Some(OperationsMeasured {
@@ -330,7 +326,7 @@ fn the_first_to_break_in_time_is_told_from_the_farthest() {
     let mut plan = plan(TileNumbers::Given(vec![1]));
     plan.members[0].levels = TileLevels { response_ns: Some(SECOND_NS), ..plan.members[0].levels };
     let mut record = record(1, 0, [1.0, 0.3]);
-    let TilesStatus::Measured(measured) = &mut record.status else { panic!() };
+    let Status::Measured(measured) = &mut record.status else { panic!() };
     let series = |seconds: &[(u64, u64)]| -> Vec<TileSecond> {
         let second = |(start, (completed, response_s)): (u64, &(u64, u64))| TileSecond {
             start_ns: start * SECOND_NS,
@@ -358,7 +354,7 @@ fn the_first_to_break_in_time_is_told_from_the_farthest() {
 fn a_network_is_named_where_it_is_exhausted() {
     let plan = plan(TileNumbers::Given(vec![1]));
     let mut record = record(1, 0, [1.0, 0.5]);
-    let TilesStatus::Measured(measured) = &mut record.status else { panic!() };
+    let Status::Measured(measured) = &mut record.status else { panic!() };
     measured.host = host(100.0);
     measured.members[1].network_thread_percent = Some(98.2);
     let second = |start: u64| TileHostSecond {
@@ -380,7 +376,7 @@ fn a_network_is_named_where_it_is_exhausted() {
 /// A member with so many response times, of which the slowest took so long and 95 % a tenth of that.
 fn answered(completed: u64, max_ns: u64) -> TilesRecord {
     let mut record = record(1, 0, [1.0, 1.0]);
-    if let TilesStatus::Measured(measured) = &mut record.status {
+    if let Status::Measured(measured) = &mut record.status {
         let latency = LatencySummary {
             min: 1,
             mean: 1.0,
@@ -418,7 +414,7 @@ fn a_member_that_does_not_keep_up_with_its_rate_breaks_without_a_level() {
     let mut plan = plan(TileNumbers::Given(vec![1]));
     plan.members[0].levels.least_per_second = None;
     let mut record = record(1, 0, [1.0, 1.0]);
-    if let TilesStatus::Measured(measured) = &mut record.status {
+    if let Status::Measured(measured) = &mut record.status {
         let done = measured.members[0].done.as_mut().unwrap();
         (done.fell_behind, done.backlog_end) = (true, Some(4_888));
     }
@@ -434,7 +430,7 @@ fn a_member_that_did_nothing_breaks_without_a_level_and_scores_nothing() {
     plan.members[0].levels.least_per_second = None;
     plan.members[0].reference = None;
     let mut record = record(1, 0, [0.0, 1.0]);
-    if let TilesStatus::Measured(measured) = &mut record.status {
+    if let Status::Measured(measured) = &mut record.status {
         measured.members[0].done.as_mut().unwrap().completed = Some(0);
     }
     let analysis = analyse_tiles_study(&plan, &[record]);

@@ -1,7 +1,7 @@
 //! Which service levels a run has broken.
 
 use virtbench_record::{
-    TileBreach, TileDone, TileLevels, TileMemberMeasured, TilesPlan, TilesRecord, TilesStatus,
+    Status, TileBreach, TileDone, TileLevels, TileMemberMeasured, TilesPlan, TilesRecord,
 };
 use virtbench_units::format_duration_ns;
 
@@ -16,8 +16,8 @@ pub const NO_MEMBER: &str = "the host itself";
 #[must_use]
 pub fn breaches(plan: &TilesPlan, record: &TilesRecord) -> Vec<TileBreach> {
     let breach = |tile: u32, member: &str, broken: Broken| TileBreach {
-        tiles: record.tiles,
-        repetition: record.repetition,
+        tiles: record.key.tiles,
+        repetition: record.key.repetition,
         tile,
         member: member.to_owned(),
         level: broken.level,
@@ -25,12 +25,15 @@ pub fn breaches(plan: &TilesPlan, record: &TilesRecord) -> Vec<TileBreach> {
         since_ns: broken.since_ns,
     };
     match &record.status {
-        TilesStatus::Failed { tile, member, why } => {
+        Status::Failed { why, detail } => {
             let broken = Broken { level: why.clone(), beyond: None, since_ns: None };
-            vec![breach(tile.unwrap_or(1), member.as_deref().unwrap_or(NO_MEMBER), broken)]
+            vec![breach(detail.tile.unwrap_or(1), detail.member.as_deref().unwrap_or(NO_MEMBER), broken)]
         }
-        TilesStatus::Measured(measured) if !measured.void.is_empty() => Vec::new(),
-        TilesStatus::Measured(measured) => {
+        Status::Unavailable { why } | Status::Incomplete { why, .. } => {
+            vec![breach(1, NO_MEMBER, Broken { level: why.clone(), beyond: None, since_ns: None })]
+        }
+        Status::Measured(measured) if !measured.void.is_empty() => Vec::new(),
+        Status::Measured(measured) => {
             let of = |one: &TileMemberMeasured| -> Vec<TileBreach> {
                 let levels = plan.member(&one.member).map(|member| member.levels).unwrap_or_default();
                 let broken = one.done.as_ref().map_or_else(Vec::new, |done| broken(&levels, done));

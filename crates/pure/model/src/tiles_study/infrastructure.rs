@@ -36,8 +36,8 @@ pub(super) fn infrastructure_rows(plan: &TilesPlan, record: &TilesRecord) -> Vec
     let a_minute = |number: u64, length_ns: u64| number as f64 * 60e9 / length_ns.max(1) as f64;
     let row = |share: Share| TileRow {
         configuration: plan.configuration().to_owned(),
-        repetition: record.repetition,
-        tiles: record.tiles,
+        repetition: record.key.repetition,
+        tiles: record.key.tiles,
         tile: INFRASTRUCTURE,
         member: share.kind.name().to_owned(),
         done: Some([
@@ -59,8 +59,8 @@ pub(super) fn infrastructure_breach(plan: &TilesPlan, record: &TilesRecord) -> O
     let why = measured.first_failures.first().map_or_else(String::new, |why| format!(" ({why})"));
     let limit = format_duration_ns(load.limit_ns);
     (percent > FAILED_PERCENT).then(|| TileBreach {
-        tiles: record.tiles,
-        repetition: record.repetition,
+        tiles: record.key.tiles,
+        repetition: record.key.repetition,
         tile: INFRASTRUCTURE,
         member: NAME.into(),
         level: format!(

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use virtbench_record::{TileRow, TilesPlan, TilesRecord, TilesStatus};
+use virtbench_record::{Status, TileRow, TilesPlan, TilesRecord};
 
 use super::breaches::{NO_MEMBER, breaches};
 use super::infrastructure::infrastructure_rows;
@@ -16,18 +16,22 @@ pub fn tile_rows(plan: &TilesPlan, records: &[TilesRecord]) -> Vec<TileRow> {
     for record in records.iter().filter(|record| record.void().is_none()) {
         let row = |tile: u32, member: &str, done: Option<[f64; 2]>, held: bool| TileRow {
             configuration: plan.configuration().to_owned(),
-            repetition: record.repetition,
-            tiles: record.tiles,
+            repetition: record.key.repetition,
+            tiles: record.key.tiles,
             tile,
             member: member.to_owned(),
             done,
             held: Some(held),
         };
         match &record.status {
-            TilesStatus::Failed { tile, member, .. } => {
-                rows.push(row(tile.unwrap_or(1), member.as_deref().unwrap_or(NO_MEMBER), None, false));
+            Status::Failed { detail, .. } => {
+                let member = detail.member.as_deref().unwrap_or(NO_MEMBER);
+                rows.push(row(detail.tile.unwrap_or(1), member, None, false));
             }
-            TilesStatus::Measured(measured) => {
+            Status::Unavailable { .. } | Status::Incomplete { .. } => {
+                rows.push(row(1, NO_MEMBER, None, false));
+            }
+            Status::Measured(measured) => {
                 let broken = breaches(plan, record);
                 for one in &measured.members {
                     let held =
@@ -48,10 +52,10 @@ pub fn tile_rows(plan: &TilesPlan, records: &[TilesRecord]) -> Vec<TileRow> {
 /// What each member is held against: what the plan says, or the mean of what it did with the fewest tiles that were measured.
 fn references<'a>(plan: &'a TilesPlan, records: &[TilesRecord]) -> BTreeMap<&'a str, f64> {
     let counts = || records.iter().filter(|record| record.void().is_none() && record.measured().is_some());
-    let fewest = counts().map(|record| record.tiles).min();
+    let fewest = counts().map(|record| record.key.tiles).min();
     let measured = |name: &str| {
         let members = counts()
-            .filter(|record| Some(record.tiles) == fewest)
+            .filter(|record| Some(record.key.tiles) == fewest)
             .filter_map(TilesRecord::measured)
             .flat_map(|measured| &measured.members);
         let rates: Vec<f64> = members

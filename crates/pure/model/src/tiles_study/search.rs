@@ -36,20 +36,20 @@ fn course<T>(plan: &TilesPlan, records: &[TilesRecord], ask: &dyn Fn(&Course<'_>
 }
 
 fn is_broken(plan: &TilesPlan, records: &[TilesRecord], number: u32) -> bool {
-    records.iter().any(|record| record.tiles == number && !breaches(plan, record).is_empty())
+    records.iter().any(|record| record.key.tiles == number && !breaches(plan, record).is_empty())
 }
 
 /// Numbers that were tried and not broken.
 fn open(plan: &TilesPlan, records: &[TilesRecord]) -> BTreeSet<u32> {
-    let tried = records.iter().map(|record| record.tiles);
+    let tried = records.iter().map(|record| record.key.tiles);
     tried.filter(|number| !is_broken(plan, records, *number)).collect()
 }
 
 /// Of runs that do not count nothing is known, and nothing larger is tried.
 fn bracket(plan: &TilesPlan, records: &[TilesRecord]) -> Bracket {
-    let tried: BTreeSet<u32> = records.iter().map(|record| record.tiles).collect();
+    let tried: BTreeSet<u32> = records.iter().map(|record| record.key.tiles).collect();
     let fits = |number: &&u32| {
-        let counts = records.iter().any(|record| record.tiles == **number && record.void().is_none());
+        let counts = records.iter().any(|record| record.key.tiles == **number && record.void().is_none());
         counts && !is_broken(plan, records, **number)
     };
     Bracket {
@@ -60,6 +60,7 @@ fn bracket(plan: &TilesPlan, records: &[TilesRecord]) -> Bracket {
 
 /// Whether there is a run that counts, or as many tries as there may be.
 fn is_settled(records: &[TilesRecord], number: u32, repetition: u32) -> bool {
-    let own = || records.iter().filter(|record| record.tiles == number && record.repetition == repetition);
+    let own =
+        || records.iter().filter(|record| record.key.tiles == number && record.key.repetition == repetition);
     own().any(|record| record.void().is_none()) || own().count() >= TRIES
 }

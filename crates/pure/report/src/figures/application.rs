@@ -63,9 +63,10 @@ fn drawing(
         series.push(Series { name, look: look(number), form: Form::Bars, points });
     }
     let repetition = |record: &ApplicationRecord| {
-        let row = row(&record.side, record.neighbours)?;
+        let row = row(&record.key.side, record.key.neighbours)?;
         let value = record.measured()?.values.get(&metric.name)? * factor;
-        let hover = format!("{}, repetition {}: {}", names[row], record.repetition + 1, significant(value));
+        let hover =
+            format!("{}, repetition {}: {}", names[row], record.key.repetition + 1, significant(value));
         Some(Point::new(value, row as f64).hover(hover))
     };
     let look = Look::of_colour(INK).shaped(Shape::Diamond);

@@ -51,7 +51,7 @@ pub(crate) fn desktops_timeline(plan: &DesktopsPlan, records: &[DesktopsRecord])
     let record = records
         .iter()
         .filter(|record| record.measured().is_some_and(|measured| !measured.operations.is_empty()))
-        .max_by_key(|record| record.desktops)?;
+        .max_by_key(|record| record.key.desktops)?;
     let measured = record.measured()?;
     let is_readable = measured.operations.len() <= READABLE_MOST;
     let series = DesktopGroup::ALL.into_iter().enumerate().map(|(index, group)| {
@@ -72,10 +72,10 @@ pub(crate) fn desktops_timeline(plan: &DesktopsPlan, records: &[DesktopsRecord])
     };
     let label = format!(
         "Every operation of {} desktops over time. The tables of operations hold their percentiles.",
-        record.desktops
+        record.key.desktops
     );
     Some(Figure {
-        title: format!("Every operation of {} desktops", record.desktops),
+        title: format!("Every operation of {} desktops", record.key.desktops),
         caption: "At the left all users begin at once.".into(),
         drawings: vec![Drawing::only("desktops-time", label, Variant::chart("seconds", chart))],
         values: Values::Under("Operations"),

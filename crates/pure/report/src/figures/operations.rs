@@ -100,7 +100,7 @@ fn over_time(records: &[OperationsRecord]) -> Option<Figure> {
 fn tenants(records: &[OperationsRecord]) -> Option<Figure> {
     let mut lines: BTreeMap<&str, Vec<Point>> = BTreeMap::new();
     for (minutes, record, one) in pieces(records) {
-        let meanwhile = match record.per_minute {
+        let meanwhile = match record.key.per_minute {
             None => "closed loop".to_owned(),
             Some(rate) if rate <= 0.0 => "no operations".to_owned(),
             Some(rate) => format!("{} operations a minute", significant(rate)),

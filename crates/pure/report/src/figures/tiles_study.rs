@@ -42,9 +42,9 @@ fn firsts(records: &[TilesRecord]) -> Vec<(u32, &TilesMeasured)> {
     let mut runs: Vec<(u32, &TilesMeasured)> = Vec::new();
     for record in records.iter().filter(|record| record.void().is_none()) {
         if let Some(measured) = record.measured()
-            && runs.iter().all(|(tiles, _)| *tiles != record.tiles)
+            && runs.iter().all(|(tiles, _)| *tiles != record.key.tiles)
         {
-            runs.push((record.tiles, measured));
+            runs.push((record.key.tiles, measured));
         }
     }
     runs.sort_by_key(|(tiles, _)| *tiles);

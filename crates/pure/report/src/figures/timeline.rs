@@ -14,8 +14,9 @@ const CAUSE_COLOURS: [u8; OltpCause::ALL.len()] = [1, 2, 3, 4, 7];
 pub(crate) fn timeline(sides: &[ApplianceSide], records: &[OltpRecord]) -> Option<Figure> {
     let mut variants = Vec::new();
     for side in sides {
-        let of_side =
-            records.iter().filter(|record| record.side == side.name && record.step == OltpStep::Saturation);
+        let of_side = records
+            .iter()
+            .filter(|record| record.key.side == side.name && record.key.step == OltpStep::Saturation);
         variants.extend(of_side.filter_map(variant));
     }
     if variants.is_empty() {
@@ -69,5 +70,5 @@ fn variant(record: &OltpRecord) -> Option<Variant> {
         series,
         ..Chart::new(Axis::from_zero("seconds since measuring began"), Axis::from_zero("transactions/s"))
     };
-    Some(Variant::chart(format!("{}, repetition {}", record.side, record.repetition + 1), chart))
+    Some(Variant::chart(format!("{}, repetition {}", record.key.side, record.key.repetition + 1), chart))
 }

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use virtbench_model::application_study::{ApplicationStudyAnalysis, MetricFound, analyse_application_study};
-use virtbench_record::{ApplicationPlan, ApplicationRecord, ApplicationStatus, Provenance};
+use virtbench_record::{ApplicationPlan, ApplicationRecord, Provenance};
 
 use super::cells::{estimate, times};
 use super::document;
@@ -130,11 +130,10 @@ fn paths(analysis: &ApplicationStudyAnalysis) -> Markup {
 /// The last output of each side, and that of what failed.
 fn outputs(plan: &ApplicationPlan, records: &[ApplicationRecord]) -> Markup {
     let last = |name: &str| {
-        records.iter().rev().filter(|record| record.side == name).find_map(ApplicationRecord::measured)
+        records.iter().rev().filter(|record| record.key.side == name).find_map(ApplicationRecord::measured)
     };
-    let failed = records.iter().filter_map(|record| match &record.status {
-        ApplicationStatus::Failed { why, output } => Some((record, why, output)),
-        ApplicationStatus::Measured(_) => None,
+    let failed = records.iter().filter_map(|record| {
+        Some((record, record.failure()?, record.detail().and_then(|detail| detail.output.as_deref())))
     });
     html! {
         @for side in &plan.sides {
@@ -144,7 +143,7 @@ fn outputs(plan: &ApplicationPlan, records: &[ApplicationRecord]) -> Markup {
             }
         }
         @for (record, why, output) in failed {
-            h3 { (record.side) ", repetition " (record.repetition + 1) ", failed" }
+            h3 { (record.key.side) ", repetition " (record.key.repetition + 1) ", failed" }
             p { (why) }
             @if let Some(output) = output { pre tabindex="0" { code { (end(output)) } } }
         }

@@ -183,7 +183,7 @@ fn pictures(records: &[DesktopsRecord], analysis: &DesktopsAnalysis) -> Markup {
     };
     let mut shown: Vec<(u32, &DesktopPicture)> = records
         .iter()
-        .filter_map(|record| Some((record.desktops, record.measured()?)))
+        .filter_map(|record| Some((record.key.desktops, record.measured()?)))
         .flat_map(|(desktops, measured)| measured.pictures.iter().map(move |picture| (desktops, picture)))
         .collect();
     shown.sort_by_key(|(desktops, _)| (rank(*desktops), std::cmp::Reverse(*desktops)));

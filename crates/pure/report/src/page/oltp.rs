@@ -130,7 +130,7 @@ fn curve(analysis: &OltpAnalysis) -> Markup {
 /// What the way to each side costs by itself, and which figures it lacks.
 fn paths(plan: &OltpStudyPlan, records: &[OltpRecord]) -> Markup {
     let last = |name: &str| -> Option<&OltpMeasured> {
-        records.iter().rev().filter(|record| record.side == name).find_map(OltpRecord::measured)
+        records.iter().rev().filter(|record| record.key.side == name).find_map(OltpRecord::measured)
     };
     html! {
         dl.facts {

@@ -75,20 +75,20 @@ pub(crate) fn page(provenance: &Provenance, plan: &TilesPlan, records: &[TilesRe
 fn firsts(records: &[TilesRecord]) -> Vec<&TilesRecord> {
     let mut found: Vec<&TilesRecord> = Vec::new();
     for record in records.iter().filter(|record| record.measured().is_some() && record.void().is_none()) {
-        if found.iter().all(|other| other.tiles != record.tiles) {
+        if found.iter().all(|other| other.key.tiles != record.key.tiles) {
             found.push(record);
         }
     }
-    found.sort_by_key(|record| record.tiles);
+    found.sort_by_key(|record| record.key.tiles);
     found
 }
 
 fn members_table(plan: &TilesPlan, record: &TilesRecord) -> Markup {
-    let id = format!("members-{}", record.tiles);
+    let id = format!("members-{}", record.key.tiles);
     let members = record.measured().map_or(&[][..], |measured| measured.members.as_slice());
     html! {
         section aria-labelledby=(id) {
-            h2 id=(id) { "Tile by tile with " (count(record.tiles as usize, "tile")) }
+            h2 id=(id) { "Tile by tile with " (count(record.key.tiles as usize, "tile")) }
             div.scroll tabindex="0" role="region" aria-label="Tile by tile" {
                 table {
                     thead { tr {

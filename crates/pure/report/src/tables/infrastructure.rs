@@ -28,8 +28,8 @@ pub(crate) fn infrastructure(plan: &TilesPlan, records: &[TilesRecord]) -> Marku
                         @for (record, measured) in &runs { @for (kind, share) in &load.mix {
                             @let one = measured.operations.get(kind);
                             tr {
-                                td.number { (record.tiles) }
-                                td.number { (record.repetition + 1) }
+                                td.number { (record.key.tiles) }
+                                td.number { (record.key.repetition + 1) }
                                 th scope="row" { (kind_name(*kind)) }
                                 td.number { (rounds * u64::from(*share)) }
                                 td.number { (one.map_or(0, |one| one.done)) }

@@ -1,8 +1,7 @@
 //! One to four desktops, whose operations take the longer the more there are.
 
 use virtbench_record::{
-    DesktopDone, DesktopGroup, DesktopNumbers, DesktopOperation, DesktopTimes, DesktopsMeasured,
-    DesktopsPlan, DesktopsRecord, DesktopsStatus, FORMAT, Plan, Provenance, Records,
+    DesktopDone, DesktopGroup, DesktopNumbers, DesktopOperation, DesktopTimes, DesktopsKey, DesktopsMeasured, DesktopsPlan, DesktopsRecord, Plan, Provenance, Records, Status,
 };
 use virtbench_samples::host::host_use;
 use virtbench_units::Random;
@@ -87,11 +86,5 @@ fn record(desktops: u32) -> DesktopsRecord {
         elapsed_ns: 60 * SECOND_NS,
         host,
     };
-    DesktopsRecord {
-        format: FORMAT,
-        desktops,
-        repetition: 0,
-        started_unix_ns: 0,
-        status: DesktopsStatus::Measured(Box::new(measured)),
-    }
+    DesktopsRecord::new(DesktopsKey { desktops, repetition: 0 }, 0, Status::measured(measured))
 }

@@ -3,8 +3,7 @@
 use virtbench_model::predict::{Breakdown, Part, PredictionMethod, Rounding, WhatIf};
 use virtbench_model::{Prediction, Span};
 use virtbench_record::{
-    Capacity, Case, CaseSet, FORMAT, OltpCause, OltpEvent, OltpRecord, OltpStatus, OltpStep, OltpTimeline,
-    PROFILE_FORMAT, Plan, PredictionsPlan, Profile, Provenance, Quantity, Records, Source, Sourced, Trial,
+    Capacity, Case, CaseSet, FORMAT, OltpCause, OltpEvent, OltpRecord, OltpStep, OltpTimeline, PROFILE_FORMAT, Plan, PredictionsPlan, Profile, Provenance, Quantity, Records, Source, Sourced, Status, Trial,
 };
 use virtbench_report::{PredictionPage, prediction_html};
 use virtbench_units::LatencyRecorder;
@@ -28,11 +27,11 @@ pub fn database() -> (Provenance, Records) {
         records.push(database::record(side, OltpStep::Saturation, 4, 0, database::measured(4, seconds, 1.0)));
     }
     for (number, record) in records.iter_mut().enumerate() {
-        let OltpStatus::Measured(measured) = &mut record.status else { continue };
+        let Status::Measured(measured) = &mut record.status else { continue };
         let checkpoint =
             OltpEvent { cause: OltpCause::Checkpoint, begin_ns: 2_000_000_000, end_ns: 2_900_000_000 };
         let mut recorder = LatencyRecorder::new();
-        (1..=100u64).for_each(|part| recorder.record(part * 400_000 * u64::from(record.users)));
+        (1..=100u64).for_each(|part| recorder.record(part * 400_000 * u64::from(record.key.users)));
         if let Some(new_order) = measured.outcome.transactions.get_mut("new_order") {
             new_order.latency_ns = recorder.summary();
         }

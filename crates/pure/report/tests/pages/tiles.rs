@@ -3,8 +3,7 @@
 use serde_json::json;
 use virtbench_model::tiles::analyse_tiles;
 use virtbench_record::{
-    FORMAT, Plan, Provenance, Records, TableFacts, TileDone, TileEnergy, TileHostSecond, TileMemberMeasured,
-    TileRow, TileSecond, TileTable, TilesMeasured, TilesPlan, TilesRecord, TilesStatus,
+    Plan, Provenance, Records, Status, TableFacts, TileDone, TileEnergy, TileHostSecond, TileMemberMeasured, TileRow, TileSecond, TileTable, TilesKey, TilesMeasured, TilesPlan, TilesRecord,
 };
 use virtbench_report::TilesPage;
 use virtbench_samples::host::host_use;
@@ -82,13 +81,7 @@ pub fn record(tiles: u32) -> TilesRecord {
         infrastructure: None,
         void: Vec::new(),
     };
-    TilesRecord {
-        format: FORMAT,
-        tiles,
-        repetition: 0,
-        started_unix_ns: 0,
-        status: TilesStatus::Measured(Box::new(measured)),
-    }
+    TilesRecord::new(TilesKey { tiles, repetition: 0 }, 0, Status::measured(measured))
 }
 
 /// Two hosts up to four tiles.

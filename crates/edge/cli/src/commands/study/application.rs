@@ -93,7 +93,9 @@ fn complete(provenance: &Provenance, records: &[ApplicationRecord]) -> Outcome {
     for side in &plan.sides {
         for neighbours in plan.company() {
             let of = || {
-                records.iter().filter(|record| record.side == side.name && record.neighbours == neighbours)
+                records
+                    .iter()
+                    .filter(|record| record.key.side == side.name && record.key.neighbours == neighbours)
             };
             if of().all(|record| record.measured().is_none()) {
                 let why = of().rev().find_map(ApplicationRecord::failure).unwrap_or("it was not tried");

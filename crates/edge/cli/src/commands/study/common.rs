@@ -134,7 +134,7 @@ pub fn show(out: &Path, json: bool) -> Result<LoadedRun<Records>, Failure> {
 pub fn complete_sides(run: &LoadedRun<Records>) -> Outcome {
     let (plan, records) = (run.provenance.plan.sides().unwrap_or_default(), run.records.samples());
     let missing = plan.sides.iter().filter_map(|side| {
-        let of_side = || records.iter().rev().filter(|record| record.side == *side);
+        let of_side = || records.iter().rev().filter(|record| record.key.side == *side);
         let is_there = |one: &SamplesRecord| one.measured().is_some() || one.unavailable().is_some();
         let why = of_side().find_map(SamplesRecord::failure).unwrap_or("it was not tried");
         (!of_side().any(is_there)).then(|| format!("nothing was measured of {side}: {why}"))

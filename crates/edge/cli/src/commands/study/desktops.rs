@@ -6,8 +6,7 @@ use virtbench_desktops::{Day, Group, Link, VncAddress, supplied};
 use virtbench_model::desktops::{analyse_desktops, are_usable};
 use virtbench_recipe::ServicePlace;
 use virtbench_record::{
-    DesktopGroup, DesktopLink, DesktopNumbers, DesktopOperation, DesktopsPlan, DesktopsRecord,
-    DesktopsStatus, Records,
+    DesktopGroup, DesktopLink, DesktopNumbers, DesktopOperation, DesktopsPlan, DesktopsRecord, Records,
 };
 use virtbench_runs::LoadedRun;
 use virtbench_study::{
@@ -164,9 +163,9 @@ fn complete(records: &[DesktopsRecord]) -> Outcome {
     if records.iter().map(operations).sum::<usize>() > 0 {
         return Ok(());
     }
-    let why = records.iter().rev().find_map(|record| match &record.status {
-        DesktopsStatus::Failed { why } => Some(why.clone()),
-        DesktopsStatus::Measured(measured) => measured.gone.first().map(|gone| gone.why.clone()),
+    let why = records.iter().rev().find_map(|record| match record.measured() {
+        Some(measured) => measured.gone.first().map(|gone| gone.why.clone()),
+        None => record.failure().map(str::to_owned),
     });
     let why = why.unwrap_or_else(|| "the time was too short for an operation: raise --time".into());
     Err(Failure::message(Kind::Measured, format!("no user has done anything: {why}")))

@@ -1,6 +1,6 @@
 //! `virtbench study oltp`: a database natively and in VMs.
 
-use virtbench_record::{ApplianceSide, OltpMix, OltpRecord, OltpStatus, OltpStep, OltpStudyPlan, Provenance};
+use virtbench_record::{ApplianceSide, OltpMix, OltpRecord, OltpStep, OltpStudyPlan, Provenance, Status};
 use virtbench_study::{
     ApplianceSides, DatabaseAppliance, Estimate, OltpStudy, Progress, StudyError, check_native,
 };
@@ -43,12 +43,12 @@ pub fn estimate(args: &OltpStudyArgs) -> Result<Estimate, Failure> {
 fn complete(provenance: &Provenance, records: &[OltpRecord]) -> Outcome {
     let sides = provenance.plan.oltp().into_iter().flat_map(|plan| &plan.sides);
     let missing = |side: &&ApplianceSide| {
-        let mut of_side = records.iter().filter(|record| record.side == side.name);
-        !of_side.any(|record| record.step == OltpStep::Saturation && record.measured().is_some())
+        let mut of_side = records.iter().filter(|record| record.key.side == side.name);
+        !of_side.any(|record| record.key.step == OltpStep::Saturation && record.measured().is_some())
     };
     let why = |side: &ApplianceSide| {
         let failed = |record: &OltpRecord| match &record.status {
-            OltpStatus::Failed { why, .. } if record.side == side.name => Some(why.clone()),
+            Status::Failed { why, .. } if record.key.side == side.name => Some(why.clone()),
             _ => None,
         };
         let why = records.iter().rev().find_map(failed).unwrap_or_else(|| "it was not tried".into());

@@ -1,7 +1,7 @@
 //! With which exit code a study of management operations ends.
 
 use virtbench_model::operations::{OperationsAnalysis, StepAnalysis, analyse_operations, without_result};
-use virtbench_record::{OperationsPlan, OperationsRecord};
+use virtbench_record::{OperationsPlan, OperationsRecord, Status};
 
 use crate::args::operations::OperationsFailOn;
 use crate::exit::{Failure, Kind, Outcome};
@@ -72,8 +72,8 @@ fn no_result(records: &[OperationsRecord]) -> Outcome {
         "{} of {} pieces are no result; the first, {} at {} VMs: {why}. --resume measures them again",
         without.len(),
         records.len(),
-        first.piece + 1,
-        first.vms
+        first.key.piece + 1,
+        first.key.vms
     );
     Err(Failure::message(Kind::Undecided, said))
 }
@@ -89,7 +89,7 @@ fn name(step: &StepAnalysis) -> String {
 mod tests {
     use std::collections::BTreeMap;
 
-    use virtbench_record::{OperationKind, OperationsStatus};
+    use virtbench_record::{OperationKind, Status};
     use virtbench_samples::operations::{numbers, plan, record};
 
     use super::*;
@@ -104,9 +104,8 @@ mod tests {
     }
 
     fn incomplete(record: OperationsRecord) -> OperationsRecord {
-        let OperationsStatus::Measured(partly) = record.status else { panic!() };
-        let status =
-            OperationsStatus::Incomplete { why: "59 of 98 operations were not issued".into(), partly };
+        let Status::Measured(partly) = record.status else { panic!() };
+        let status = Status::Incomplete { why: "59 of 98 operations were not issued".into(), partly };
         OperationsRecord { status, ..record }
     }
 

@@ -7,7 +7,7 @@ use virtbench_operations::Mix;
 use virtbench_recipe::Recipe;
 use virtbench_record::{
     OperationKind, OperationsLoad, OperationsPlan, TileLoadKind, TileMemberPlan, TileNumbers, TilesPlan,
-    TilesRecord, TilesStatus,
+    TilesRecord,
 };
 use virtbench_study::{
     Estimate, Progress, Run, RunEnd, SUPPLIED_TILES, StudyError, TileFile, TileMember, TilesHosting,
@@ -56,7 +56,7 @@ pub fn estimate(args: &TilesStudyArgs) -> Result<Estimate, Failure> {
 fn complete(records: &[TilesRecord]) -> Outcome {
     let counts = |record: &TilesRecord| record.measured().is_some_and(|measured| measured.void.is_empty());
     let most =
-        |of: &dyn Fn(&&TilesRecord) -> bool| records.iter().filter(of).map(|record| record.tiles).max();
+        |of: &dyn Fn(&&TilesRecord) -> bool| records.iter().filter(of).map(|record| record.key.tiles).max();
     let judged = most(&|record| counts(record) || record.measured().is_none());
     if records.iter().any(counts) {
         // What was tried last decides how many fit.
@@ -71,12 +71,14 @@ fn complete(records: &[TilesRecord]) -> Outcome {
             Ok(())
         };
     }
-    let why = records.iter().rev().find_map(|record| match &record.status {
-        TilesStatus::Failed { tile, member, why } => {
-            let who = member.as_ref().zip(*tile).map(|(member, tile)| format!("{member} of tile {tile}: "));
+    let why = records.iter().rev().find_map(|record| match record.measured() {
+        Some(measured) => measured.void.first().cloned(),
+        None => {
+            let why = record.failure()?;
+            let member = record.detail().and_then(|detail| detail.member.as_ref().zip(detail.tile));
+            let who = member.map(|(member, tile)| format!("{member} of tile {tile}: "));
             Some(format!("{}{why}", who.unwrap_or_default()))
         }
-        TilesStatus::Measured(measured) => measured.void.first().cloned(),
     });
     let why = why.unwrap_or_else(|| "nothing was tried".into());
     Err(Failure::message(Kind::Measured, format!("no run of tiles counts: {why}")))

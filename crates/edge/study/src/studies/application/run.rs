@@ -1,6 +1,8 @@
 //! A run of the study of an application: each side alone and beside its neighbours, each repetition after a boot of its own.
 
-use virtbench_record::{ApplianceRoot, ApplicationPlan, ApplicationRecord, ApplicationStatus, FORMAT, Plan};
+use virtbench_record::{
+    ApplianceRoot, ApplicationFailureDetail, ApplicationPlan, ApplicationRecord, Plan, Status,
+};
 
 use super::schedule::{Measurement, estimate, missing};
 use super::sides::{ApplicationFailure, ApplicationSides};
@@ -88,22 +90,15 @@ fn measure(
             if folder.provenance().guest.is_none() && guest.is_some() {
                 folder.amend(|provenance| provenance.guest = guest)?;
             }
-            ApplicationStatus::Measured(Box::new(measured))
+            Status::Measured(Box::new(measured))
         }
         Err(ApplicationFailure::Study(error)) => return Err(error),
         Err(ApplicationFailure::Measurement { why, output }) => {
             progress.remark(&format!("{}: {why}", words(&one)));
-            ApplicationStatus::Failed { why, output }
+            Status::Failed { why, detail: ApplicationFailureDetail { output } }
         }
     };
-    folder.add(ApplicationRecord {
-        format: FORMAT,
-        side: one.side.name.clone(),
-        neighbours: one.neighbours,
-        repetition: one.repetition,
-        started_unix_ns,
-        status,
-    })?;
+    folder.add(ApplicationRecord::new(one.key(), started_unix_ns, status))?;
     let host = folder.records().last().and_then(ApplicationRecord::measured).map(|measured| &measured.host);
     progress.observer.event(Event::Recorded(host));
     Ok(())

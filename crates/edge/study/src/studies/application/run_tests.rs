@@ -62,7 +62,7 @@ fn run(folder: &mut RunFolder<ApplicationRecord>, sides: &mut Fake) -> Result<()
 
 fn done(folder: &RunFolder<ApplicationRecord>) -> Vec<(String, u32, u32)> {
     let measured = folder.records().iter().filter(|record| record.measured().is_some());
-    measured.map(|record| (record.side.clone(), record.neighbours, record.repetition)).collect()
+    measured.map(|record| (record.key.side.clone(), record.key.neighbours, record.key.repetition)).collect()
 }
 
 #[test]

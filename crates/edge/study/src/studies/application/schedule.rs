@@ -1,6 +1,6 @@
 //! What a study of an application has left to do, worked out from what is in its folder.
 
-use virtbench_record::{ApplianceSide, ApplicationPlan, ApplicationRecord};
+use virtbench_record::{ApplianceSide, ApplicationKey, ApplicationPlan, ApplicationRecord};
 
 use crate::runner::estimate::Estimate;
 
@@ -14,6 +14,13 @@ pub(super) struct Measurement<'a> {
     pub(super) side: &'a ApplianceSide,
     pub(super) neighbours: u32,
     pub(super) repetition: u32,
+}
+
+impl Measurement<'_> {
+    pub(super) fn key(&self) -> ApplicationKey {
+        let Self { side, neighbours, repetition } = *self;
+        ApplicationKey { side: side.name.clone(), neighbours, repetition }
+    }
 }
 
 /// Everything: repetition by repetition, sides in turn, each alone and beside neighbours, from one end and from the other.
@@ -40,9 +47,9 @@ pub(super) fn missing<'a>(plan: &'a ApplicationPlan, records: &[ApplicationRecor
     let is_there = |one: &Measurement<'_>| {
         records.iter().any(|record| {
             record.measured().is_some()
-                && record.side == one.side.name
-                && record.neighbours == one.neighbours
-                && record.repetition == one.repetition
+                && record.key.side == one.side.name
+                && record.key.neighbours == one.neighbours
+                && record.key.repetition == one.repetition
         })
     };
     all(plan).into_iter().filter(|one| !is_there(one)).collect()

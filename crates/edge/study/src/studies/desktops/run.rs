@@ -13,8 +13,8 @@ use virtbench_lab::CpuSample;
 use virtbench_model::desktops::{desktops_left, next_desktops};
 use virtbench_record::{
     DesktopDone, DesktopEcho, DesktopGone, DesktopLink, DesktopNumbers, DesktopTimes, DesktopVideo,
-    DesktopsMeasured, DesktopsPlan, DesktopsRecord, DesktopsStatus, FORMAT, GuestFacts, PicturePart, Plan,
-    Provenance,
+    DesktopsKey, DesktopsMeasured, DesktopsPlan, DesktopsRecord, GuestFacts, NoDetail, PicturePart, Plan,
+    Provenance, Status,
 };
 use virtbench_units::LatencyRecorder;
 
@@ -84,15 +84,15 @@ impl DesktopsStudy {
                     if folder.provenance().guest.is_none() && guest.is_some() {
                         folder.amend(|provenance| provenance.guest = guest)?;
                     }
-                    DesktopsStatus::Measured(Box::new(measured))
+                    Status::Measured(Box::new(measured))
                 }
                 Err(NotStanding::Study(error)) => return Err(error),
                 Err(NotStanding::Desktops(why)) => {
                     progress.remark(&format!("{desktops} desktops: {why}"));
-                    DesktopsStatus::Failed { why }
+                    Status::Failed { why, detail: NoDetail {} }
                 }
             };
-            folder.add(DesktopsRecord { format: FORMAT, desktops, repetition, started_unix_ns, status })?;
+            folder.add(DesktopsRecord::new(DesktopsKey { desktops, repetition }, started_unix_ns, status))?;
             let done = folder.records().len() as u64;
             progress.done(done, desktops_left(&self.plan, folder.records()), total);
             let last = folder.records().last().and_then(DesktopsRecord::measured);

@@ -1,7 +1,10 @@
 //! A run of the study of a database: what saturates each side, then each at its saturation and all with equal users, each repetition
 //! after a boot of its own.
 
-use virtbench_record::{ApplianceRoot, FORMAT, OltpRecord, OltpStatus, OltpStep, OltpStudyPlan, Plan};
+use virtbench_record::{
+    ApplianceRoot, OltpFailureDetail, OltpKey, OltpMeasured, OltpRecord, OltpStep, OltpStudyPlan, Plan,
+    Status,
+};
 
 use super::schedule::{SideSearch, estimate, wanted};
 use super::sides::{OltpBoot, OltpFailure, OltpLoad, OltpSides};
@@ -72,7 +75,7 @@ impl OltpMeasuring<'_> {
         }
         for one in wanted(self.plan, self.folder.records()) {
             check(progress)?;
-            let key = Key {
+            let key = OltpKey {
                 side: one.side.name.clone(),
                 step: one.step,
                 users: one.users,
@@ -100,7 +103,7 @@ impl OltpMeasuring<'_> {
         let next = |records: &[OltpRecord]| SideSearch::of(self.plan, side, records).next_users();
         let Some(first) = next(self.folder.records()) else { return Ok(()) };
         check(progress)?;
-        let key = |users| Key { side: side.name.clone(), step: OltpStep::Search, users, repetition: 0 };
+        let key = |users| OltpKey { side: side.name.clone(), step: OltpStep::Search, users, repetition: 0 };
         let mut boot = match sides.boot(side, progress) {
             Ok(boot) => boot,
             Err(failure) => return self.failed(&key(first), failure, progress),
@@ -119,11 +122,11 @@ impl OltpMeasuring<'_> {
     /// Measures once; says whether that succeeded.
     fn measure(
         &mut self,
-        key: &Key,
+        key: &OltpKey,
         boot: &mut (dyn OltpBoot + '_),
         progress: &mut Progress<'_>,
     ) -> Result<bool, StudyError> {
-        let Key { side, step, users, repetition } = key;
+        let OltpKey { side, step, users, repetition } = key;
         let users_are = if *users == 1 { "1 user".into() } else { format!("{users} users") };
         let what = match step {
             OltpStep::Search => format!("{side}, {users_are}: looking for saturation"),
@@ -148,7 +151,7 @@ impl OltpMeasuring<'_> {
                 if let (None, Some(guest)) = (&self.folder.provenance().guest, boot.guest()) {
                     self.folder.amend(|provenance| provenance.guest = Some(guest))?;
                 }
-                self.add(key, started_unix_ns, OltpStatus::Measured(Box::new(measured)), progress)?;
+                self.add(key, started_unix_ns, Status::Measured(Box::new(measured)), progress)?;
                 Ok(true)
             }
             Err(failure) => self.failed(key, failure, progress).map(|()| false),
@@ -157,7 +160,7 @@ impl OltpMeasuring<'_> {
 
     fn failed(
         &mut self,
-        key: &Key,
+        key: &OltpKey,
         failure: OltpFailure,
         progress: &mut Progress<'_>,
     ) -> Result<(), StudyError> {
@@ -165,43 +168,30 @@ impl OltpMeasuring<'_> {
             OltpFailure::Study(error) => Err(error),
             OltpFailure::Side(why, outcome) => {
                 progress.remark(&format!("{}: {why}", key.side));
-                self.add(key, unix_ns(), OltpStatus::Failed { why, outcome }, progress)
+                self.add(
+                    key,
+                    unix_ns(),
+                    Status::Failed { why, detail: OltpFailureDetail { outcome } },
+                    progress,
+                )
             }
         }
     }
 
     fn add(
         &mut self,
-        key: &Key,
+        key: &OltpKey,
         started_unix_ns: u64,
-        status: OltpStatus,
+        status: Status<OltpMeasured, OltpFailureDetail>,
         progress: &mut Progress<'_>,
     ) -> Result<(), StudyError> {
-        let Key { side, step, users, repetition } = key.clone();
-        self.folder.add(OltpRecord {
-            format: FORMAT,
-            side,
-            step,
-            users,
-            repetition,
-            started_unix_ns,
-            status,
-        })?;
+        self.folder.add(OltpRecord::new(key.clone(), started_unix_ns, status))?;
         let done = self.folder.records().len() as u64;
         progress.observer.event(Event::Done { done: done.min(self.total), total: self.total });
         let host = self.folder.records().last().and_then(OltpRecord::measured).map(|measured| &measured.host);
         progress.observer.event(Event::Recorded(host));
         Ok(())
     }
-}
-
-/// Which measurement it is.
-#[derive(Debug, Clone)]
-struct Key {
-    side: String,
-    step: OltpStep,
-    users: u32,
-    repetition: u32,
 }
 
 fn check(progress: &Progress<'_>) -> Result<(), StudyError> {

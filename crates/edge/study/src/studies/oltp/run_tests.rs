@@ -80,8 +80,9 @@ fn run(folder: &mut RunFolder<OltpRecord>, sides: &mut Fake) -> Result<(), Study
 }
 
 fn of(folder: &RunFolder<OltpRecord>, side: &str, step: OltpStep) -> Vec<(u32, u32)> {
-    let matching = folder.records().iter().filter(|record| record.side == side && record.step == step);
-    matching.map(|record| (record.users, record.repetition)).collect()
+    let matching =
+        folder.records().iter().filter(|record| record.key.side == side && record.key.step == step);
+    matching.map(|record| (record.key.users, record.key.repetition)).collect()
 }
 
 #[test]
@@ -138,7 +139,7 @@ fn a_database_study_stopped_anywhere_goes_on_where_it_was() {
         folder
             .records()
             .iter()
-            .map(|record| (record.side.clone(), record.step, record.users))
+            .map(|record| (record.key.side.clone(), record.key.step, record.key.users))
             .collect::<Vec<_>>()
     };
     for stop_at in 0..whole.len() {
@@ -149,7 +150,8 @@ fn a_database_study_stopped_anywhere_goes_on_where_it_was() {
         assert_eq!(folder.records().len(), stop_at);
         run(&mut folder, &mut Fake::default()).unwrap();
         let records = folder.records().iter();
-        let done: Vec<_> = records.map(|record| (record.side.clone(), record.step, record.users)).collect();
+        let done: Vec<_> =
+            records.map(|record| (record.key.side.clone(), record.key.step, record.key.users)).collect();
         assert_eq!(done, whole, "stopped at {stop_at}");
     }
 }

@@ -25,8 +25,8 @@ impl SideSearch {
             OltpUsers::Given(numbers) => numbers.iter().copied().max().unwrap_or(1),
         };
         let mut search = UsersSearch::new(most);
-        let of_search = records.iter().filter(|record| record.side == side.name);
-        for record in of_search.filter(|record| record.step == OltpStep::Search) {
+        let of_search = records.iter().filter(|record| record.key.side == side.name);
+        for record in of_search.filter(|record| record.key.step == OltpStep::Search) {
             if let Some(measured) = record.measured() {
                 search.observe(users_point(record, measured));
             }
@@ -89,9 +89,9 @@ pub(super) fn wanted<'a>(plan: &'a OltpStudyPlan, records: &[OltpRecord]) -> Vec
     wanted.retain(|one| {
         !records.iter().any(|record| {
             record.measured().is_some()
-                && record.side == one.side.name
-                && record.step == one.step
-                && record.repetition == one.repetition
+                && record.key.side == one.side.name
+                && record.key.step == one.step
+                && record.key.repetition == one.repetition
         })
     });
     wanted

@@ -10,7 +10,7 @@ use virtbench_model::operations::search_rate;
 use virtbench_operations::judged;
 use virtbench_platforms::{Failure, Platform};
 use virtbench_record::{
-    FORMAT, FailureKind, OperationsLoad, OperationsMeasured, OperationsPlan, OperationsRecord, Plan,
+    FailureKind, OperationsKey, OperationsLoad, OperationsMeasured, OperationsPlan, OperationsRecord, Plan,
 };
 use virtbench_units::format_duration_ns;
 
@@ -180,7 +180,11 @@ impl<'a> OperationsMeasuring<'a> {
 
     /// How often a piece has been measured.
     fn tries(&self, (vms, piece): (u32, u32)) -> usize {
-        self.folder.records().iter().filter(|record| (record.vms, record.piece) == (vms, piece)).count()
+        self.folder
+            .records()
+            .iter()
+            .filter(|record| (record.key.vms, record.key.piece) == (vms, piece))
+            .count()
     }
 
     /// Other operations are due at other times in each of the `tries` of a piece: what chance has spoiled once is not repeated.
@@ -279,7 +283,7 @@ impl<'a> OperationsMeasuring<'a> {
         self.pace.drained(measured.elapsed_ns.saturating_sub(self.plan.piece_ns));
         let was_away = measured.outage_ns > 0 || (measured.vms_at_end == 0 && measured.intended > 0);
         let status = judged(measured, &self.plan.load, per_minute, self.plan.piece_ns);
-        let record = OperationsRecord { format: FORMAT, vms, piece, per_minute, started_unix_ns, status };
+        let record = OperationsRecord::new(OperationsKey { vms, piece, per_minute }, started_unix_ns, status);
         self.folder.add(record)?;
         let incomplete = self.folder.records().last().and_then(OperationsRecord::incomplete);
         if let Some(why) = incomplete.map(|(why, _)| why.to_owned()) {

@@ -181,7 +181,7 @@ fn operations_arrive_at_their_rates_are_logged_and_leave_nothing() {
     run(&mut folder, &fake, &AtomicBool::new(false)).unwrap();
     assert!(fake.vms.lock().unwrap().is_empty() && fake.made.load(Ordering::Relaxed) >= 64);
     assert_eq!(fake.illegal.load(Ordering::Relaxed), 0, "no illegal call");
-    let rates: Vec<_> = folder.records().iter().map(|record| record.per_minute).collect();
+    let rates: Vec<_> = folder.records().iter().map(|record| record.key.per_minute).collect();
     assert_eq!(rates, [Some(3_000.0), Some(6_000.0), Some(3_000.0)]);
     let first = folder.records()[0].seen().unwrap();
     assert!((20..=90).contains(&first.intended), "{first:?}");
@@ -274,8 +274,8 @@ fn the_highest_rate_is_searched_piece_by_piece() {
     let plan = OperationsPlan { piece_ns: 20_000_000, most_at_once: 2, ..plan(load) };
     let mut folder = folder(&temp, plan.clone());
     run(&mut folder, &Fake::default(), &AtomicBool::new(false)).unwrap();
-    assert!(folder.records()[0].per_minute.is_none() && folder.records().len() > 4);
-    assert!(folder.records().iter().any(|record| record.per_minute.is_some()));
+    assert!(folder.records()[0].key.per_minute.is_none() && folder.records().len() > 4);
+    assert!(folder.records().iter().any(|record| record.key.per_minute.is_some()));
     let again = folder.records().len();
     run(&mut folder, &Fake::default(), &AtomicBool::new(false)).unwrap();
     assert_eq!(folder.records().len(), again, "the answer is known");

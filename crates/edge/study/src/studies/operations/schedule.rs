@@ -101,7 +101,9 @@ pub(super) fn rounded_s(ns: u64) -> u64 {
 }
 
 fn is_there(vms: u32, piece: u32, records: &[OperationsRecord]) -> bool {
-    records.iter().any(|record| (record.vms, record.piece) == (vms, piece) && record.measured().is_some())
+    records
+        .iter()
+        .any(|record| (record.key.vms, record.key.piece) == (vms, piece) && record.measured().is_some())
 }
 
 /// The first piece at a number of VMs, from this one on, that is not measured yet.

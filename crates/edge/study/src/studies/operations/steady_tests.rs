@@ -7,7 +7,7 @@ use virtbench_model::Probe;
 use virtbench_model::operations::{analyse_operations, search_rate};
 use virtbench_operations::{Arrivals, Span, judged, steady_window};
 use virtbench_record::{
-    FORMAT, OperationKind, OperationNumbers, OperationsLoad, OperationsMeasured, OperationsPlan,
+    OperationKind, OperationNumbers, OperationsKey, OperationsLoad, OperationsMeasured, OperationsPlan,
     OperationsRecord,
 };
 use virtbench_samples::operations as synthetic;
@@ -79,14 +79,8 @@ fn record(
     rate: Option<f64>,
     measured: OperationsMeasured,
 ) -> OperationsRecord {
-    OperationsRecord {
-        format: FORMAT,
-        vms: plan.vms[0],
-        piece,
-        per_minute: rate,
-        started_unix_ns: 0,
-        status: judged(measured, &plan.load, rate, plan.piece_ns),
-    }
+    let key = OperationsKey { vms: plan.vms[0], piece, per_minute: rate };
+    OperationsRecord::new(key, 0, judged(measured, &plan.load, rate, plan.piece_ns))
 }
 
 fn plan(load: OperationsLoad, piece_ns: u64) -> OperationsPlan {

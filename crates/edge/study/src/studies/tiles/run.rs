@@ -2,7 +2,7 @@
 
 use virtbench_model::tiles_study::{breaches, next_tiles, tiles_left};
 use virtbench_record::{
-    ApplianceRoot, FORMAT, Plan, TileNumbers, TilesMeasured, TilesPlan, TilesRecord, TilesStatus,
+    ApplianceRoot, Plan, Status, TileNumbers, TilesKey, TilesMeasured, TilesPlan, TilesRecord,
 };
 
 use super::energy::source;
@@ -132,11 +132,11 @@ impl TilesStudy {
                             provenance.add_notes(notes);
                         })?;
                     }
-                    TilesStatus::Measured(Box::new(measured))
+                    Status::Measured(Box::new(measured))
                 }
                 Err(failure) => failure.status()?,
             };
-            let record = TilesRecord { format: FORMAT, tiles, repetition, started_unix_ns, status };
+            let record = TilesRecord::new(TilesKey { tiles, repetition }, started_unix_ns, status);
             self.tell(&record, progress);
             folder.add(record)?;
             let done = folder.records().len() as u64;
@@ -149,7 +149,7 @@ impl TilesStudy {
 
     /// What broke, or why the run does not count.
     fn tell(&self, record: &TilesRecord, progress: &mut Progress<'_>) {
-        let tiles = record.tiles;
+        let tiles = record.key.tiles;
         for why in record.void().unwrap_or_default() {
             progress.remark(&format!("this run of {} does not count: {why}", tile_count(tiles)));
         }

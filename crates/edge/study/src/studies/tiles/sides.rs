@@ -1,7 +1,7 @@
 //! Why nothing came of a number of tiles.
 
 use thiserror::Error;
-use virtbench_record::TilesStatus;
+use virtbench_record::{Status, TilesFailureDetail, TilesMeasured};
 
 use crate::study_error::StudyError;
 
@@ -32,9 +32,11 @@ impl TilesFailure {
     ///
     /// # Errors
     /// The study cannot go on.
-    pub(super) fn status(self) -> Result<TilesStatus, StudyError> {
+    pub(super) fn status(self) -> Result<Status<TilesMeasured, TilesFailureDetail>, StudyError> {
         match self {
-            Self::Member { tile, member, why } => Ok(TilesStatus::Failed { tile, member, why }),
+            Self::Member { tile, member, why } => {
+                Ok(Status::Failed { why, detail: TilesFailureDetail { tile, member } })
+            }
             Self::Study(error) => Err(error),
         }
     }

@@ -15,4 +15,6 @@ pub(crate) mod progress;
 pub(crate) mod run;
 #[cfg(feature = "full")]
 pub(crate) mod sides;
+#[cfg(feature = "full")]
+pub(crate) mod steps;
 pub(crate) mod workload_file;

@@ -1,147 +1,70 @@
-//! A run of a study of sides: each repetition measures every side that is left, in turn from one end and from the other.
+//! Studies of sides: each repetition measures every side, in turn from one end and from the other.
 
-use std::time::Instant;
+use virtbench_record::{HostUse, Plan, SamplesKey, SamplesMeasured, SamplesRecord, SidesPlan};
 
-use virtbench_record::{
-    GuestFacts, NoDetail, Plan, SamplesKey, SamplesMeasured, SamplesRecord, SidesPlan, Status,
-};
-use virtbench_runs::RunFolder;
-
-use crate::runner::course::{nanoseconds, unix_ns};
 use crate::runner::estimate::Estimate;
-use crate::runner::event::Event;
-use crate::runner::progress::Progress;
-use crate::runner::run::{Run, RunEnd};
-use crate::study_error::StudyError;
+use crate::runner::steps::{Recorded, Schedule};
 
-/// Why nothing came of measuring a side.
-pub(crate) enum SideFailure {
-    /// This measurement failed; others may fare better.
-    Measurement(String),
-    /// This host does not have what it needs.
-    Unavailable(String),
-    /// The study cannot go on.
-    Study(StudyError),
+/// A plan of a study of sides.
+pub(crate) struct SidesSchedule {
+    plan: Plan,
+    sides: SidesPlan,
 }
 
-impl From<StudyError> for SideFailure {
-    fn from(error: StudyError) -> Self {
-        Self::Study(error)
+impl SidesSchedule {
+    /// That of a plan; of a plan that has no sides nothing is measured.
+    pub(crate) fn new(plan: Plan) -> Self {
+        Self { sides: plan.sides().unwrap_or_default(), plan }
     }
-}
 
-/// A study whose sides are measured one after the other.
-pub(crate) trait SidesStudy {
-    /// What is measured.
-    fn plan(&self) -> Plan;
-
-    /// Measures a side once, by its name in the plan.
-    ///
-    /// # Errors
-    /// It is not to be had here, fails, or the study cannot go on.
-    fn measure(&mut self, side: &str, progress: &mut Progress<'_>) -> Result<SamplesMeasured, SideFailure>;
-
-    /// The guest that was measured, once one was.
-    fn guest(&self) -> Option<GuestFacts>;
-}
-
-/// What is measured, and about how long that takes.
-pub(crate) fn estimate_sides(plan: &SidesPlan) -> Estimate {
-    let measurements = plan.sides.len() * plan.repetitions as usize;
-    Estimate::of_total(measurements, plan.takes_ns.saturating_mul(measurements as u64))
-}
-
-/// Measures what is missing in the run folder. A side that fails leaves a record of that, and the others go on.
-///
-/// # Errors
-/// It failed before anything was measured. Any other failure is the answer, and the folder holds what was measured until then.
-pub(crate) fn run_sides(study: &mut dyn SidesStudy, run: &mut Run<'_>) -> Result<RunEnd, StudyError> {
-    let provenance = run.provenance(study.plan(), run.out);
-    let mut folder: RunFolder<SamplesRecord> = run.open(provenance)?;
-    let measured =
-        measure_missing(&mut folder, study, &mut Progress { stop: run.stop, observer: run.observer });
-    run.end(folder, measured)
-}
-
-fn measure_missing(
-    folder: &mut RunFolder<SamplesRecord>,
-    study: &mut dyn SidesStudy,
-    progress: &mut Progress<'_>,
-) -> Result<(), StudyError> {
-    let Some(plan) = study.plan().sides() else { return Ok(()) };
-    let planned = estimate_sides(&plan);
-    progress.observer.event(Event::Planned(&planned));
-    let left = missing(&plan, folder.records());
-    let total = planned.measurements as u64;
-    let before = total - left.len() as u64;
-    for (done, (side, repetition)) in (before..).zip(left) {
-        progress.check().map_err(StudyError::from)?;
-        progress.observer.event(Event::Done { done, total });
-        let is_out = |record: &SamplesRecord| record.key.side == side && record.unavailable().is_some();
-        if folder.records().iter().any(is_out) {
-            continue;
-        }
-        progress.doing(&format!("{side}: repetition {}", repetition + 1));
-        measure(folder, study, (&side, repetition), progress)?;
-    }
-    progress.observer.event(Event::Done { done: total, total });
-    Ok(())
-}
-
-fn measure(
-    folder: &mut RunFolder<SamplesRecord>,
-    study: &mut dyn SidesStudy,
-    (side, repetition): (&str, u32),
-    progress: &mut Progress<'_>,
-) -> Result<(), StudyError> {
-    let (started_unix_ns, begun) = (unix_ns(), Instant::now());
-    let status = match study.measure(side, progress) {
-        Ok(measured) => {
-            let guest = study.guest().filter(|_| folder.provenance().guest.is_none());
-            if guest.is_some() {
-                folder.amend(|provenance| provenance.guest = guest)?;
+    /// What is missing, in its order. What failed is tried again the next time, and so is what this host lacks.
+    fn missing(&self, recorded: Recorded<'_, SamplesKey>) -> Vec<SamplesKey> {
+        let is_out = |side: &str| {
+            recorded.all.iter().any(|record| record.key.side == side && record.unavailable().is_some())
+        };
+        let mut missing = Vec::new();
+        for repetition in 0..self.sides.repetitions {
+            let mut turn = self.sides.sides.clone();
+            if repetition % 2 == 1 {
+                turn.reverse();
             }
-            let elapsed_ns = nanoseconds(begun.elapsed());
-            Status::Measured(Box::new(SamplesMeasured { elapsed_ns, ..measured }))
+            let keys = turn.into_iter().map(|side| SamplesKey { side, repetition });
+            missing.extend(keys.filter(|key| recorded.lacks(|other| other == key) && !is_out(&key.side)));
         }
-        Err(SideFailure::Study(error)) => return Err(error),
-        Err(SideFailure::Measurement(why)) => {
-            progress.remark(&format!("{side}: {why}"));
-            Status::Failed { why, detail: NoDetail {} }
-        }
-        Err(SideFailure::Unavailable(why)) => {
-            progress.remark(&format!("{side} is unavailable: {why}"));
-            Status::Unavailable { why }
-        }
-    };
-    folder.add(SamplesRecord::new(
-        SamplesKey { side: side.to_owned(), repetition },
-        started_unix_ns,
-        status,
-    ))?;
-    let host = folder.records().last().and_then(SamplesRecord::measured);
-    progress.observer.event(Event::Recorded(host.and_then(|measured| measured.host.as_ref())));
-    Ok(())
+        missing
+    }
 }
 
-/// What has not been measured: sides in turn, each repetition from the other end. What failed is tried again, what is not to be had here
-/// as well: it may be there now.
-fn missing(plan: &SidesPlan, records: &[SamplesRecord]) -> Vec<(String, u32)> {
-    let is_there = |side: &str, repetition: u32| {
-        let of = |record: &&SamplesRecord| record.key.side == side && record.key.repetition == repetition;
-        records.iter().filter(of).any(|record| record.measured().is_some())
-    };
-    let mut left = Vec::new();
-    for repetition in 0..plan.repetitions {
-        let mut turn: Vec<String> = plan.sides.clone();
-        if repetition % 2 == 1 {
-            turn.reverse();
-        }
-        left.extend(
-            turn.into_iter().filter(|side| !is_there(side, repetition)).map(|side| (side, repetition)),
-        );
+impl Schedule for SidesSchedule {
+    type Key = SamplesKey;
+
+    fn plan(&self) -> Plan {
+        self.plan.clone()
     }
-    left
+
+    fn estimate(&self) -> Estimate {
+        let measurements = self.sides.sides.len() * self.sides.repetitions as usize;
+        Estimate::of_total(measurements, self.sides.takes_ns.saturating_mul(measurements as u64))
+    }
+
+    fn next(&self, recorded: Recorded<'_, SamplesKey>) -> Option<SamplesKey> {
+        self.missing(recorded).into_iter().next()
+    }
+
+    fn left(&self, recorded: Recorded<'_, SamplesKey>) -> Option<u64> {
+        Some(self.missing(recorded).len() as u64)
+    }
+
+    fn host<'m>(&self, measured: &'m SamplesMeasured) -> Option<&'m HostUse> {
+        measured.host.as_ref()
+    }
+
+    fn remarks(&self, record: &SamplesRecord) -> Vec<String> {
+        let side = &record.key.side;
+        let failed = record.failure().map(|why| format!("{side}: {why}"));
+        let unavailable = record.unavailable().map(|why| format!("{side} is unavailable: {why}"));
+        failed.into_iter().chain(unavailable).collect()
+    }
 }
 
 #[cfg(test)]
@@ -152,40 +75,48 @@ mod tests {
     use virtbench_samples::samples as synthetic;
 
     use super::*;
+    use crate::runner::run::{Run, RunEnd};
+    use crate::runner::steps::{NoResult, Steps, Study, Taken, run_study};
+    use crate::study_error::StudyError;
 
     /// Sides of which one fails the first time and one is not to be had.
     struct Invented {
         tries: Vec<String>,
     }
 
-    impl SidesStudy for Invented {
-        fn plan(&self) -> Plan {
-            Plan::Network(synthetic::plan())
-        }
-
-        fn measure(&mut self, side: &str, _: &mut Progress<'_>) -> Result<SamplesMeasured, SideFailure> {
+    impl Invented {
+        fn once(&mut self, side: &str) -> Result<Taken<SamplesMeasured>, NoResult> {
             self.tries.push(side.to_owned());
             match side {
-                "tap-vhost" => Err(SideFailure::Unavailable("no vhost".into())),
+                "tap-vhost" => Err(NoResult::Unavailable("no vhost".into())),
                 "tap" if self.tries.iter().filter(|tried| *tried == "tap").count() == 1 => {
-                    Err(SideFailure::Measurement("the guest died".into()))
+                    Err(NoResult::failed("the guest died"))
                 }
                 _ => {
                     let samples = vec![Sample::new("requests", "1/s", Better::Higher, 1.0)];
-                    Ok(SamplesMeasured { samples, ..SamplesMeasured::default() })
+                    Ok(Taken::of(SamplesMeasured { samples, ..SamplesMeasured::default() }, None))
                 }
             }
         }
+    }
 
-        fn guest(&self) -> Option<GuestFacts> {
-            None
+    impl Study for Invented {
+        type Schedule = SidesSchedule;
+
+        fn measure(
+            &mut self,
+            first: SamplesKey,
+            steps: &mut Steps<'_, '_, SidesSchedule>,
+        ) -> Result<(), StudyError> {
+            let side = first.side.clone();
+            steps.take(first, |_| self.once(&side)).map(drop)
         }
     }
 
     fn run_once(study: &mut Invented, out: &std::path::Path, resume: bool) -> RunEnd {
         let stop = AtomicBool::new(false);
         let run = &mut Run { out, resume, command: Vec::new(), stop: &stop, observer: &mut () };
-        run_sides(study, run).unwrap()
+        run_study(&SidesSchedule::new(Plan::Network(synthetic::plan())), study, run).unwrap()
     }
 
     #[test]

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use virtbench_lab::{ApplianceSpec, Network, RunningAppliance, TierLinks};
 use virtbench_record::{
-    ApplianceSide, ApplicationMeasured, ApplicationPlan, GuestFacts, NeighbourMeasured, TierMeasured,
+    ApplianceSide, ApplicationFailureDetail, ApplicationMeasured, ApplicationPlan, GuestFacts,
+    NeighbourMeasured, TierMeasured,
 };
 
 use super::client::{Client, explained};
@@ -109,8 +110,7 @@ impl<'a> LoadedAppliances<'a> {
             (_, None) => format!("neighbour {number} of {}", side.name),
         };
         progress.observer.event(Event::Starting(&name));
-        let failed =
-            |error: virtbench_lab::ApplianceError| ApplicationFailure::measurement(error.to_string());
+        let failed = |error: virtbench_lab::ApplianceError| ApplicationFailure::failed(error.to_string());
         let spec = ApplianceSpec {
             root: load.built.appliance.image(),
             data: disks.paths.get(number).cloned().flatten(),
@@ -146,15 +146,14 @@ impl<'a> LoadedAppliances<'a> {
     ) -> Result<Vec<RunningAppliance>, ApplicationFailure> {
         let network = || {
             let made = network(&self.plan.network);
-            made.map_err(|error| ApplicationFailure::measurement(error.to_string()))
+            made.map_err(|error| ApplicationFailure::failed(error.to_string()))
         };
         if self.tiers.is_empty() {
             let one = |number| self.boot(number, side, disks, (network()?, TierLinks::default()), progress);
             return (0..=neighbours as usize).map(one).collect();
         }
         let names = self.tier_names();
-        let failed =
-            |error: virtbench_lab::ApplianceError| ApplicationFailure::measurement(error.to_string());
+        let failed = |error: virtbench_lab::ApplianceError| ApplicationFailure::failed(error.to_string());
         // Guests on tap devices share a network.
         let shared =
             if side.vm { Some(network()?).filter(|it| matches!(it, Network::Namespace(_))) } else { None };
@@ -193,7 +192,10 @@ impl<'a> LoadedAppliances<'a> {
         appliances: &[RunningAppliance],
     ) -> Result<ApplicationMeasured, ApplicationFailure> {
         let Together { end, host, runs } = together;
-        let failed = |why: String| ApplicationFailure::Measurement { why, output: Some(end.output.clone()) };
+        let failed = |why: String| ApplicationFailure::Failed {
+            why,
+            detail: ApplicationFailureDetail { output: Some(end.output.clone()) },
+        };
         if let Err(error) = &end.result {
             return Err(failed(explained(error)));
         }

@@ -3,7 +3,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tempfile::TempDir;
 use virtbench_record::{
-    ApplianceSide, ApplicationMeasured, ApplicationPlan, ApplicationRecord, ApplicationTier, GuestFacts, Plan,
+    ApplianceSide, ApplicationFailureDetail, ApplicationMeasured, ApplicationPlan, ApplicationRecord,
+    ApplicationTier, GuestFacts, Plan,
 };
 
 use super::*;
@@ -44,7 +45,10 @@ impl ApplicationSides for Fake {
         }
         self.measured += 1;
         if self.fails_at == Some(number) {
-            return Err(ApplicationFailure::Measurement { why: "no luck".into(), output: Some("hm".into()) });
+            return Err(ApplicationFailure::Failed {
+                why: "no luck".into(),
+                detail: ApplicationFailureDetail { output: Some("hm".into()) },
+            });
         }
         let record = synthetic::record(&side.name, neighbours, 0, 100.0);
         Ok((record.measured().unwrap().clone(), None))

@@ -2,33 +2,13 @@
 
 use std::path::Path;
 
-use thiserror::Error;
-use virtbench_record::{ApplianceSide, ApplicationMeasured, GuestFacts};
+use virtbench_record::{ApplianceSide, ApplicationFailureDetail, ApplicationMeasured, GuestFacts};
 
 use crate::runner::progress::Progress;
-use crate::study_error::StudyError;
+use crate::runner::steps::NoResult;
 
-/// Why nothing came of a measurement.
-#[derive(Debug, Error)]
-pub enum ApplicationFailure {
-    /// This measurement failed; others may fare better.
-    #[error("{why}")]
-    Measurement {
-        /// What happened.
-        why: String,
-        /// The end of what the client printed, if it ran.
-        output: Option<String>,
-    },
-    /// The study cannot go on.
-    #[error(transparent)]
-    Study(#[from] StudyError),
-}
-
-impl ApplicationFailure {
-    pub(super) fn measurement(why: impl Into<String>) -> Self {
-        Self::Measurement { why: why.into(), output: None }
-    }
-}
+/// Why a measurement of an application has no result.
+pub type ApplicationFailure = NoResult<ApplicationFailureDetail>;
 
 /// The sides of a study.
 pub trait ApplicationSides {

@@ -37,7 +37,7 @@ pub(super) fn measured(
     let Some((first, others)) = appliances.split_first_mut() else { return Ok(Vec::new()) };
     let one = |(name, other): (&String, &mut RunningAppliance)| {
         let path = first.measure_path_to(name, other);
-        let path = path.map_err(|error| ApplicationFailure::measurement(error.to_string()))?;
+        let path = path.map_err(|error| ApplicationFailure::failed(error.to_string()))?;
         Ok(TierMeasured { name: name.clone(), path, appliance: other.facts().clone() })
     };
     names.iter().zip(others).map(one).collect()

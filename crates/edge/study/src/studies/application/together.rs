@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use virtbench_lab::{CommandError, CpuSample, RunningAppliance};
-use virtbench_record::HostUse;
+use virtbench_record::{ApplicationFailureDetail, HostUse};
 
 use super::client::{Client, ClientEnd, explained};
 use super::sides::ApplicationFailure;
@@ -77,12 +77,12 @@ pub(super) fn run_together(
         }
         let mut runs = Vec::new();
         for (number, end) in (1..).zip(ends) {
-            runs.push(end.map_err(|(error, output)| ApplicationFailure::Measurement {
+            runs.push(end.map_err(|(error, output)| ApplicationFailure::Failed {
                 why: format!("neighbour {number}: {}", explained(&error)),
-                output: Some(output),
+                detail: ApplicationFailureDetail { output: Some(output) },
             })?);
         }
-        let defect = || ApplicationFailure::measurement("the client's thread has failed: a defect");
+        let defect = || ApplicationFailure::failed("the client's thread has failed: a defect");
         let (end, before) = measured.ok_or_else(defect)?;
         let end = end.map_err(|_| defect())?;
         if end.result.is_err()
@@ -107,7 +107,7 @@ fn watch(
             return Some(StudyError::Stopped.into());
         }
         if let Some(error) = appliances.iter_mut().find_map(RunningAppliance::crashed) {
-            return Some(ApplicationFailure::measurement(error.to_string()));
+            return Some(ApplicationFailure::failed(error.to_string()));
         }
         if until(begun.elapsed()) {
             return None;
@@ -118,10 +118,11 @@ fn watch(
 
 fn with_output(failure: ApplicationFailure, printed: Option<String>) -> ApplicationFailure {
     match failure {
-        ApplicationFailure::Measurement { why, output } => {
-            ApplicationFailure::Measurement { why, output: output.or(printed) }
+        ApplicationFailure::Failed { why, detail } => {
+            let output = detail.output.or(printed);
+            ApplicationFailure::Failed { why, detail: ApplicationFailureDetail { output } }
         }
-        failure @ ApplicationFailure::Study(_) => failure,
+        failure => failure,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use virtbench_counters::thread_cpu_ns;
@@ -12,22 +13,21 @@ use virtbench_desktops::{Day, Link};
 use virtbench_lab::CpuSample;
 use virtbench_model::desktops::{desktops_left, next_desktops};
 use virtbench_record::{
-    DesktopDone, DesktopEcho, DesktopGone, DesktopLink, DesktopNumbers, DesktopTimes, DesktopVideo,
-    DesktopsKey, DesktopsMeasured, DesktopsPlan, DesktopsRecord, GuestFacts, NoDetail, PicturePart, Plan,
-    Provenance, Status,
+    ApplianceRoot, DesktopDone, DesktopEcho, DesktopGone, DesktopLink, DesktopNumbers, DesktopTimes,
+    DesktopVideo, DesktopsKey, DesktopsMeasured, DesktopsPlan, DesktopsRecord, HostUse, PicturePart, Plan,
 };
 use virtbench_units::LatencyRecorder;
 
+use super::appliance::DesktopAppliance;
 use super::pictures::Pictures;
 use super::source::DesktopSource;
-use super::standing::{NotStanding, Standing};
-use crate::runner::course::{nanoseconds, unix_ns};
+use super::standing::Standing;
+use crate::runner::course::nanoseconds;
 use crate::runner::estimate::Estimate;
-use crate::runner::event::Event;
 use crate::runner::progress::Progress;
 use crate::runner::run::{Run, RunEnd};
+use crate::runner::steps::{NoResult, Recorded, Schedule, Steps, Study, Taken, run_study};
 use crate::study_error::StudyError;
-use virtbench_runs::RunFolder;
 
 /// What a desktop takes to start, about, natively and in a VM, in nanoseconds.
 const START_NS: [u64; 2] = [1_500_000_000, 15_000_000_000];
@@ -49,75 +49,14 @@ impl DesktopsStudy {
     /// # Errors
     /// It failed before anything was measured. Any other failure is the answer, and the folder holds what was measured until then.
     pub fn run(&self, source: &DesktopSource, run: &mut Run<'_>) -> Result<RunEnd, StudyError> {
-        let mut folder: RunFolder<DesktopsRecord> = run.open(self.provenance(source, run))?;
-        let progress = &mut Progress { stop: run.stop, observer: run.observer };
-        let measured = self.measure(&mut folder, source, progress);
-        run.end(folder, measured)
-    }
-
-    /// With what desktops that are started here are made of, and the storage that they read it from.
-    fn provenance(&self, source: &DesktopSource, run: &Run<'_>) -> Provenance {
-        let plan = Plan::Desktops(self.plan.clone());
-        match source {
-            DesktopSource::Existing(_) => run.provenance(plan, run.out),
-            DesktopSource::Started { desktop, .. } => {
-                let appliances = vec![desktop.root()];
-                Provenance { appliances, ..run.provenance(plan, &desktop.image()) }
-            }
-        }
-    }
-
-    fn measure(
-        &self,
-        folder: &mut RunFolder<DesktopsRecord>,
-        source: &DesktopSource,
-        progress: &mut Progress<'_>,
-    ) -> Result<(), StudyError> {
-        let planned = Self::estimate(&self.plan);
-        let total = planned.measurements as u64;
-        progress.observer.event(Event::Planned(&planned));
-        while let Some((desktops, repetition)) = next_desktops(&self.plan, folder.records()) {
-            progress.check().map_err(StudyError::from)?;
-            let started_unix_ns = unix_ns();
-            let status = match self.once(source, desktops, repetition, progress) {
-                Ok((measured, guest)) => {
-                    if folder.provenance().guest.is_none() && guest.is_some() {
-                        folder.amend(|provenance| provenance.guest = guest)?;
-                    }
-                    Status::Measured(Box::new(measured))
-                }
-                Err(NotStanding::Study(error)) => return Err(error),
-                Err(NotStanding::Desktops(why)) => {
-                    progress.remark(&format!("{desktops} desktops: {why}"));
-                    Status::Failed { why, detail: NoDetail {} }
-                }
-            };
-            folder.add(DesktopsRecord::new(DesktopsKey { desktops, repetition }, started_unix_ns, status))?;
-            let done = folder.records().len() as u64;
-            progress.done(done, desktops_left(&self.plan, folder.records()), total);
-            let last = folder.records().last().and_then(DesktopsRecord::measured);
-            progress.observer.event(Event::Recorded(last.map(|measured| &measured.host)));
-        }
-        Ok(())
+        let image = source.started().map(DesktopAppliance::image);
+        run_study(&self.plan, &mut Measuring { study: self, source, image }, run)
     }
 
     /// What is measured, and about how long that takes.
     #[must_use]
     pub fn estimate(plan: &DesktopsPlan) -> Estimate {
-        let start = if plan.are_existing() { 0 } else { START_NS[usize::from(plan.vm)] };
-        let one = |number: u64| plan.time_ns.saturating_add(number.saturating_mul(start));
-        let repetitions = u64::from(plan.repetitions);
-        let (measurements, total_ns) = match &plan.desktops {
-            DesktopNumbers::Given(numbers) => {
-                let total: u64 = numbers.iter().map(|number| one(u64::from(*number))).sum();
-                (numbers.len() as u64 * repetitions, total.saturating_mul(repetitions))
-            }
-            DesktopNumbers::Auto { most } => {
-                let each = one(u64::from(*most).min(8));
-                (SEARCHED * repetitions, each.saturating_mul(SEARCHED * repetitions))
-            }
-        };
-        Estimate::of_total(usize::try_from(measurements).unwrap_or(usize::MAX), total_ns)
+        Schedule::estimate(plan)
     }
 
     /// With the plan's link before them, if there is one.
@@ -133,7 +72,7 @@ impl DesktopsStudy {
         desktops: u32,
         repetition: u32,
         progress: &mut Progress<'_>,
-    ) -> Result<(DesktopsMeasured, Option<GuestFacts>), NotStanding> {
+    ) -> Result<Taken<DesktopsMeasured>, NoResult> {
         let begun = Instant::now();
         let mut standing = Standing::start(source, &self.plan, desktops, progress)?;
         let (desks, guest) = (standing.desks()?, standing.guest(source));
@@ -150,7 +89,7 @@ impl DesktopsStudy {
             seed: self.plan.seed.wrapping_add(u64::from(repetition)),
             time: Duration::from_nanos(self.plan.time_ns),
         };
-        let failed = |why: String| NotStanding::Desktops(why);
+        let failed = |why: String| NoResult::failed(why);
         let (desks, links) = self.linked(desks).map_err(|error| failed(format!("the link: {error}")))?;
         let first = CpuSample::take().map_err(|error| failed(error.to_string()))?;
         let (cpu, from) = (thread_cpu_ns(), Instant::now());
@@ -175,9 +114,81 @@ impl DesktopsStudy {
         for gone in &seen.gone {
             progress.remark(&format!("user {} of {desktops}: {}", gone.user + 1, gone.why));
         }
-        progress.check().map_err(|error| NotStanding::Study(error.into()))?;
+        progress.check().map_err(StudyError::from)?;
         let host = first.until(&last);
-        Ok((seen.measured(ready_ns, client_cpu_ns, elapsed_ns, host), guest))
+        Ok(Taken::of(seen.measured(ready_ns, client_cpu_ns, elapsed_ns, host), guest))
+    }
+}
+
+impl Schedule for DesktopsPlan {
+    type Key = DesktopsKey;
+
+    fn plan(&self) -> Plan {
+        Plan::Desktops(self.clone())
+    }
+
+    fn estimate(&self) -> Estimate {
+        let start = if self.are_existing() { 0 } else { START_NS[usize::from(self.vm)] };
+        let one = |number: u64| self.time_ns.saturating_add(number.saturating_mul(start));
+        let repetitions = u64::from(self.repetitions);
+        let (measurements, total_ns) = match &self.desktops {
+            DesktopNumbers::Given(numbers) => {
+                let total: u64 = numbers.iter().map(|number| one(u64::from(*number))).sum();
+                (numbers.len() as u64 * repetitions, total.saturating_mul(repetitions))
+            }
+            DesktopNumbers::Auto { most } => {
+                let each = one(u64::from(*most).min(8));
+                (SEARCHED * repetitions, each.saturating_mul(SEARCHED * repetitions))
+            }
+        };
+        Estimate::of_total(usize::try_from(measurements).unwrap_or(usize::MAX), total_ns)
+    }
+
+    fn next(&self, recorded: Recorded<'_, DesktopsKey>) -> Option<DesktopsKey> {
+        let next = next_desktops(self, recorded.all);
+        next.map(|(desktops, repetition)| DesktopsKey { desktops, repetition })
+    }
+
+    fn left(&self, recorded: Recorded<'_, DesktopsKey>) -> Option<u64> {
+        desktops_left(self, recorded.all)
+    }
+
+    fn host<'m>(&self, measured: &'m DesktopsMeasured) -> Option<&'m HostUse> {
+        Some(&measured.host)
+    }
+
+    fn remarks(&self, record: &DesktopsRecord) -> Vec<String> {
+        let failed = record.failure().map(|why| format!("{} desktops: {why}", record.key.desktops));
+        failed.into_iter().collect()
+    }
+}
+
+struct Measuring<'a> {
+    study: &'a DesktopsStudy,
+    source: &'a DesktopSource,
+    /// What desktops that are started here are read from.
+    image: Option<PathBuf>,
+}
+
+impl Study for Measuring<'_> {
+    type Schedule = DesktopsPlan;
+
+    fn storage(&self) -> Option<&Path> {
+        self.image.as_deref()
+    }
+
+    fn appliances(&self) -> Vec<ApplianceRoot> {
+        self.source.started().map(DesktopAppliance::root).into_iter().collect()
+    }
+
+    fn measure(
+        &mut self,
+        first: DesktopsKey,
+        steps: &mut Steps<'_, '_, DesktopsPlan>,
+    ) -> Result<(), StudyError> {
+        let DesktopsKey { desktops, repetition } = first;
+        let once = |progress: &mut Progress<'_>| self.study.once(self.source, desktops, repetition, progress);
+        steps.take(first, once).map(drop)
     }
 }
 

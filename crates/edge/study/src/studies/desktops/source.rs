@@ -27,6 +27,16 @@ pub enum DesktopSource {
     Existing(ExistingDesktops),
 }
 
+impl DesktopSource {
+    /// The desktop that is started here, unless they are there already.
+    pub(super) fn started(&self) -> Option<&DesktopAppliance> {
+        match self {
+            Self::Started { desktop, .. } => Some(desktop),
+            Self::Existing(_) => None,
+        }
+    }
+}
+
 /// Desktops that are there already, one for each user.
 #[derive(Debug, Clone)]
 pub struct ExistingDesktops {

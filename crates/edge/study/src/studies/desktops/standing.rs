@@ -13,19 +13,12 @@ use super::appliance::{DesktopAppliance, SESSION_PORT, VNC_PORT};
 use super::source::{DesktopSource, ExistingDesktops};
 use crate::guests::ApplianceGuests;
 use crate::runner::progress::Progress;
+use crate::runner::steps::NoResult;
 use crate::study_error::StudyError;
 
 /// How long a guest may take to boot.
 const BOOT_LIMIT: Duration = Duration::from_secs(120);
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
-
-/// Why there are not as many desktops as wanted.
-pub(super) enum NotStanding {
-    /// The study cannot go on.
-    Study(StudyError),
-    /// So many cannot be had, for this reason.
-    Desktops(String),
-}
 
 /// Desktops that stand. Those that were started end with this.
 pub(super) struct Standing<'a> {
@@ -40,7 +33,7 @@ impl<'a> Standing<'a> {
         plan: &DesktopsPlan,
         count: u32,
         progress: &mut Progress<'_>,
-    ) -> Result<Self, NotStanding> {
+    ) -> Result<Self, NoResult> {
         let (desktop, guests) = match source {
             DesktopSource::Started { desktop, guests } => (desktop, guests.as_deref()),
             DesktopSource::Existing(existing) => {
@@ -49,16 +42,16 @@ impl<'a> Standing<'a> {
         };
         let processors = usable_processors().map_err(|error| {
             let why = format!("this process's processors cannot be asked for: {error}");
-            NotStanding::Study(StudyError::input(why))
+            NoResult::Study(StudyError::input(why))
         })?;
         let mut standing = Self { appliances: Vec::new(), existing: None };
         for number in 0..count {
-            progress.check().map_err(|error| NotStanding::Study(error.into()))?;
+            progress.check().map_err(|error| NoResult::Study(error.into()))?;
             progress.doing(&format!("{count} desktops: starting number {}", number + 1));
             let spec = spec(desktop, plan, guests, number, &processors);
             // What a path costs is in what users see.
             let started = RunningAppliance::start_unmeasured(&spec);
-            standing.appliances.push(started.map_err(|error| NotStanding::Desktops(error.to_string()))?);
+            standing.appliances.push(started.map_err(|error| NoResult::failed(error.to_string()))?);
         }
         Ok(standing)
     }
@@ -70,14 +63,14 @@ impl<'a> Standing<'a> {
     }
 
     /// The way to each: to the screen of its VM, where it has one, else to its VNC server.
-    pub(super) fn desks(&mut self) -> Result<Vec<Desk>, NotStanding> {
+    pub(super) fn desks(&mut self) -> Result<Vec<Desk>, NoResult> {
         if let Some((existing, count)) = self.existing {
             return Ok(existing.desks(count));
         }
         let desk = |appliance: &mut RunningAppliance| {
             let screen = match appliance.connect_to_screen() {
                 Some(screen) => screen.map_err(|error| {
-                    NotStanding::Desktops(format!("{}: its screen: {error}", appliance.name()))
+                    NoResult::failed(format!("{}: its screen: {error}", appliance.name()))
                 })?,
                 None => connect(appliance, VNC_PORT)?,
             };
@@ -102,9 +95,9 @@ impl<'a> Standing<'a> {
     }
 }
 
-fn connect(appliance: &RunningAppliance, port: u16) -> Result<TcpStream, NotStanding> {
+fn connect(appliance: &RunningAppliance, port: u16) -> Result<TcpStream, NoResult> {
     let name = appliance.name();
-    let failed = |why: String| NotStanding::Desktops(format!("{name}: port {port}: {why}"));
+    let failed = |why: String| NoResult::failed(format!("{name}: port {port}: {why}"));
     let address = appliance.address(port).ok_or_else(|| failed("it has no address".into()))?;
     let stream = appliance.reach().within(|| TcpStream::connect_timeout(&address, CONNECT_LIMIT));
     stream.and_then(|stream| stream).map_err(|error| failed(error.to_string()))

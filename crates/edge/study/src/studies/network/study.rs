@@ -1,19 +1,21 @@
 //! The study of the network: a path at a time, between machines that are started for it.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use virtbench_lab::{
     ApplianceError, BOOT_LIMIT, EndProcessors, NetworkPath, PathGuest, PathKind, SshAddress, Traffic,
     TrafficMeasured, vhost_device,
 };
-use virtbench_record::{GuestFacts, NetworkPathKind, NetworkPlan, Plan, SamplesMeasured};
+use virtbench_record::{NetworkPathKind, NetworkPlan, Plan, SamplesKey, SamplesMeasured};
 
 use super::samples::of_traffic;
 use crate::guests::ApplianceGuests;
+use crate::runner::course::nanoseconds;
 use crate::runner::estimate::Estimate;
 use crate::runner::progress::Progress;
 use crate::runner::run::{Run, RunEnd};
-use crate::runner::sides::{SideFailure, SidesStudy, estimate_sides, run_sides};
+use crate::runner::sides::SidesSchedule;
+use crate::runner::steps::{NoResult, Schedule, Steps, Study, Taken, run_study};
 use crate::study_error::StudyError;
 
 /// A study of the network.
@@ -21,20 +23,19 @@ use crate::study_error::StudyError;
 pub struct NetworkStudy {
     plan: NetworkPlan,
     guests: Option<ApplianceGuests>,
-    facts: Option<GuestFacts>,
 }
 
 impl NetworkStudy {
     /// One by a plan, with what its guests are made of where a path has some.
     #[must_use]
     pub fn new(plan: NetworkPlan, guests: Option<ApplianceGuests>) -> Self {
-        Self { plan, guests, facts: None }
+        Self { plan, guests }
     }
 
     /// What is measured, and about how long that takes.
     #[must_use]
     pub fn estimate(plan: &NetworkPlan) -> Estimate {
-        estimate_sides(&Plan::Network(plan.clone()).sides().unwrap_or_default())
+        SidesSchedule::new(Plan::Network(plan.clone())).estimate()
     }
 
     /// Measures what is missing in the run folder.
@@ -42,7 +43,7 @@ impl NetworkStudy {
     /// # Errors
     /// It failed before anything was measured. Any other failure is the answer, and the folder holds what was measured until then.
     pub fn run(&mut self, run: &mut Run<'_>) -> Result<RunEnd, StudyError> {
-        run_sides(self, run)
+        run_study(&SidesSchedule::new(Plan::Network(self.plan.clone())), self, run)
     }
 
     /// The kinds of traffic of each side, with the names of their samples.
@@ -63,8 +64,8 @@ impl NetworkStudy {
         all
     }
 
-    fn between_machines(&self) -> Result<NetworkPath, SideFailure> {
-        let input = |why: String| SideFailure::Study(StudyError::input(why));
+    fn between_machines(&self) -> Result<NetworkPath, NoResult> {
+        let input = |why: String| NoResult::Study(StudyError::input(why));
         let Some([near, far]) = &self.plan.between else {
             return Err(input("no machines are named for a path between machines".into()));
         };
@@ -74,8 +75,8 @@ impl NetworkStudy {
         NetworkPath::between(near.as_ref(), &far).map_err(failure)
     }
 
-    fn path(&self, kind: NetworkPathKind, mtu: u32) -> Result<NetworkPath, SideFailure> {
-        let unavailable = |why: &str| SideFailure::Unavailable(why.to_owned());
+    fn path(&self, kind: NetworkPathKind, mtu: u32) -> Result<NetworkPath, NoResult> {
+        let unavailable = |why: &str| NoResult::Unavailable(why.to_owned());
         if kind == NetworkPathKind::Machines {
             return self.between_machines();
         }
@@ -97,7 +98,7 @@ impl NetworkStudy {
             return Err(unavailable("guests of User Mode Linux have no such network; --accelerator tcg has"));
         }
         if let Some(why) = vhost.then(vhost_device).flatten() {
-            return Err(SideFailure::Unavailable(why));
+            return Err(NoResult::Unavailable(why));
         }
         let place = guests.map_or(virtbench_lab::Place::Native, |guests| guests.place(BOOT_LIMIT));
         let guest = PathGuest { place, vcpus: self.plan.vcpus, memory_bytes: self.plan.memory_bytes };
@@ -127,19 +128,16 @@ pub fn has_vhost() -> bool {
 }
 
 /// What a host does not allow is missing on every try.
-fn failure(error: ApplianceError) -> SideFailure {
+fn failure(error: ApplianceError) -> NoResult {
     match error {
-        error @ ApplianceError::Network { .. } => SideFailure::Unavailable(error.to_string()),
-        error => SideFailure::Measurement(error.to_string()),
+        error @ ApplianceError::Network { .. } => NoResult::Unavailable(error.to_string()),
+        error => NoResult::failed(error.to_string()),
     }
 }
 
-impl SidesStudy for NetworkStudy {
-    fn plan(&self) -> Plan {
-        Plan::Network(self.plan.clone())
-    }
-
-    fn measure(&mut self, side: &str, progress: &mut Progress<'_>) -> Result<SamplesMeasured, SideFailure> {
+impl NetworkStudy {
+    fn once(&mut self, side: &str, progress: &mut Progress<'_>) -> Result<Taken<SamplesMeasured>, NoResult> {
+        let begun = Instant::now();
         let sides = self.plan.sides();
         let found = sides.into_iter().find(|(name, ..)| name == side);
         let (_, kind, mtu) =
@@ -152,19 +150,31 @@ impl SidesStudy for NetworkStudy {
             progress.check().map_err(StudyError::from)?;
             let found: TrafficMeasured = path
                 .measure(traffic, ramp, time)
-                .map_err(|error| SideFailure::Measurement(format!("{name}: {error}")))?;
+                .map_err(|error| NoResult::failed(format!("{name}: {error}")))?;
             of_traffic(&name, traffic, &found, &mut measured);
         }
-        if kind.has_guest() && self.facts.is_none() {
-            let guests = self.guests.as_ref();
-            self.facts = guests
-                .map(|guests| guests.facts_of((self.plan.vcpus, self.plan.memory_bytes), path.crossing()));
-        }
+        let guests = self.guests.as_ref().filter(|_| kind.has_guest());
+        let guest =
+            guests.map(|guests| guests.facts_of((self.plan.vcpus, self.plan.memory_bytes), path.crossing()));
         path.close();
-        Ok(measured)
+        measured.elapsed_ns = nanoseconds(begun.elapsed());
+        Ok(Taken::of(measured, guest))
     }
+}
 
-    fn guest(&self) -> Option<GuestFacts> {
-        self.facts.clone()
+impl Study for NetworkStudy {
+    type Schedule = SidesSchedule;
+
+    fn measure(
+        &mut self,
+        first: SamplesKey,
+        steps: &mut Steps<'_, '_, SidesSchedule>,
+    ) -> Result<(), StudyError> {
+        let (side, repetition) = (first.side.clone(), first.repetition);
+        let once = |progress: &mut Progress<'_>| {
+            progress.doing(&format!("{side}: repetition {}", repetition + 1));
+            self.once(&side, progress)
+        };
+        steps.take(first, once).map(drop)
     }
 }

@@ -9,8 +9,8 @@ use virtbench_appliance::DataSet;
 use virtbench_lab::{ApplianceError, ApplianceSpec, Network, Place, RunningAppliance, TierLinks};
 use virtbench_oltp::{LoadEvent, OltpError, Population, run_from, settle};
 use virtbench_record::{
-    ApplianceSide, DatabaseKind, GuestFacts, HostUse, OltpEvent, OltpMeasured, OltpOutcome, OltpPlan,
-    OltpStudyPlan, OltpTimeline, Quantity,
+    ApplianceSide, DatabaseKind, GuestFacts, HostUse, OltpEvent, OltpFailureDetail, OltpMeasured,
+    OltpOutcome, OltpPlan, OltpStudyPlan, OltpTimeline, Quantity,
 };
 
 use super::database::{connect, port, recipe_name};
@@ -117,7 +117,7 @@ impl OltpSides for ApplianceSides<'_> {
 }
 
 fn side_failed(error: ApplianceError) -> OltpFailure {
-    OltpFailure::side(error.to_string())
+    OltpFailure::failed(error.to_string())
 }
 
 /// Why an outcome is no result.
@@ -144,7 +144,7 @@ struct Booted<'a> {
 
 impl OltpBoot for Booted<'_> {
     fn measure(&mut self, load: OltpLoad, progress: &mut Progress<'_>) -> Result<OltpMeasured, OltpFailure> {
-        let failed = |why: &str| OltpFailure::side(why);
+        let failed = |why: &str| OltpFailure::failed(why);
         let kind = self.database.kind;
         let address =
             self.appliance.address(port(kind)).ok_or_else(|| failed("the database has no address"))?;
@@ -185,7 +185,10 @@ impl OltpBoot for Booted<'_> {
         }
         if let Some(why) = no_result(&outcome) {
             let why = self.appliance.crashed().map_or(why, |crashed| crashed.to_string());
-            return Err(OltpFailure::Side(why, Some(Box::new(outcome))));
+            return Err(OltpFailure::Failed {
+                why,
+                detail: OltpFailureDetail { outcome: Some(Box::new(outcome)) },
+            });
         }
         self.measured(outcome, &observed)
     }
@@ -204,7 +207,7 @@ impl Booted<'_> {
     /// The outcome with everything that was counted meanwhile.
     fn measured(&mut self, outcome: OltpOutcome, observed: &Observed) -> Result<OltpMeasured, OltpFailure> {
         let short = "the processors' accounts cannot be read, or the load was shorter than two seconds";
-        let host = observed.watch.host().ok_or_else(|| OltpFailure::side(short))?;
+        let host = observed.watch.host().ok_or_else(|| OltpFailure::failed(short))?;
         let (mut known, mut unavailable) = self.idle(&host);
         if let Some(iops) = observed.watch.iops() {
             known.insert(Quantity::Iops, iops);

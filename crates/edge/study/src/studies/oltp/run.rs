@@ -1,18 +1,15 @@
 //! A run of the study of a database: what saturates each side, then each at its saturation and all with equal users, each repetition
 //! after a boot of its own.
 
-use virtbench_record::{
-    ApplianceRoot, OltpFailureDetail, OltpKey, OltpMeasured, OltpRecord, OltpStep, OltpStudyPlan, Plan,
-    Status,
-};
+use std::path::Path;
 
-use super::schedule::{SideSearch, estimate, wanted};
+use virtbench_record::{ApplianceRoot, OltpKey, OltpRecord, OltpStep, OltpStudyPlan};
+
 use super::sides::{OltpBoot, OltpFailure, OltpLoad, OltpSides};
-use crate::runner::course::unix_ns;
 use crate::runner::estimate::Estimate;
-use crate::runner::event::Event;
 use crate::runner::progress::Progress;
 use crate::runner::run::{Run, RunEnd};
+use crate::runner::steps::{Schedule, Steps, Study, Taken, measure_missing, run_study};
 use crate::study_error::StudyError;
 use virtbench_runs::RunFolder;
 
@@ -29,8 +26,7 @@ impl OltpStudy {
     /// What is measured, and about how long that takes.
     #[must_use]
     pub fn estimate(plan: &OltpStudyPlan) -> Estimate {
-        let (measurements, total_ns) = estimate(plan);
-        Estimate::of_total(usize::try_from(measurements).unwrap_or(usize::MAX), total_ns)
+        Schedule::estimate(plan)
     }
 
     /// Measures whatever is missing in the run folder.
@@ -38,12 +34,8 @@ impl OltpStudy {
     /// # Errors
     /// It failed before anything was measured. Any other failure is the answer, and the folder holds what was measured until then.
     pub fn run(&self, sides: &mut dyn OltpSides, run: &mut Run<'_>) -> Result<RunEnd, StudyError> {
-        let mut provenance = run.provenance(Plan::Oltp(self.plan.clone()), sides.storage());
-        provenance.appliances.extend(self.root.clone());
-        let mut folder: RunFolder<OltpRecord> = run.open(provenance)?;
-        let progress = &mut Progress { stop: run.stop, observer: run.observer };
-        let measured = run_oltp(&mut folder, sides, progress);
-        run.end(folder, measured)
+        let mut measuring = Measuring { plan: &self.plan, root: self.root.as_ref(), sides };
+        run_study(&self.plan, &mut measuring, run)
     }
 }
 
@@ -57,143 +49,70 @@ pub fn run_oltp(
     progress: &mut Progress<'_>,
 ) -> Result<(), StudyError> {
     let Some(plan) = folder.provenance().plan.oltp().cloned() else { return Ok(()) };
-    let planned = OltpStudy::estimate(&plan);
-    progress.observer.event(Event::Planned(&planned));
-    OltpMeasuring { folder, plan: &plan, total: planned.measurements as u64 }.go(sides, progress)
+    measure_missing(folder, &plan, &mut Measuring { plan: &plan, root: None, sides }, progress)
 }
 
-struct OltpMeasuring<'a> {
-    folder: &'a mut RunFolder<OltpRecord>,
+struct Measuring<'a> {
     plan: &'a OltpStudyPlan,
-    total: u64,
+    root: Option<&'a ApplianceRoot>,
+    sides: &'a mut dyn OltpSides,
 }
 
-impl OltpMeasuring<'_> {
-    fn go(&mut self, sides: &mut dyn OltpSides, progress: &mut Progress<'_>) -> Result<(), StudyError> {
-        for index in 0..self.plan.sides.len() {
-            self.search(index, sides, progress)?;
-        }
-        for one in wanted(self.plan, self.folder.records()) {
-            check(progress)?;
-            let key = OltpKey {
-                side: one.side.name.clone(),
-                step: one.step,
-                users: one.users,
-                repetition: one.repetition,
-            };
-            let measured = sides.boot(one.side, progress);
-            match measured {
-                Ok(mut boot) => {
-                    self.measure(&key, boot.as_mut(), progress)?;
-                }
-                Err(failure) => self.failed(&key, failure, progress)?,
-            }
-        }
-        Ok(())
+impl Study for Measuring<'_> {
+    type Schedule = OltpStudyPlan;
+
+    fn storage(&self) -> Option<&Path> {
+        Some(self.sides.storage())
     }
 
-    /// Raises the users of a side until its saturation is known, in one boot.
-    fn search(
-        &mut self,
-        index: usize,
-        sides: &mut dyn OltpSides,
-        progress: &mut Progress<'_>,
-    ) -> Result<(), StudyError> {
-        let side = &self.plan.sides[index];
-        let next = |records: &[OltpRecord]| SideSearch::of(self.plan, side, records).next_users();
-        let Some(first) = next(self.folder.records()) else { return Ok(()) };
-        check(progress)?;
-        let key = |users| OltpKey { side: side.name.clone(), step: OltpStep::Search, users, repetition: 0 };
-        let mut boot = match sides.boot(side, progress) {
-            Ok(boot) => boot,
-            Err(failure) => return self.failed(&key(first), failure, progress),
-        };
-        let mut wanted = Some(first);
-        while let Some(users) = wanted {
-            check(progress)?;
-            if !self.measure(&key(users), boot.as_mut(), progress)? {
-                return Ok(());
-            }
-            wanted = SideSearch::of(self.plan, side, self.folder.records()).next_users();
-        }
-        Ok(())
+    fn appliances(&self) -> Vec<ApplianceRoot> {
+        self.root.cloned().into_iter().collect()
     }
 
-    /// Measures once; says whether that succeeded.
+    /// A search is made in one boot; every measurement after it has its own.
     fn measure(
         &mut self,
-        key: &OltpKey,
-        boot: &mut (dyn OltpBoot + '_),
-        progress: &mut Progress<'_>,
-    ) -> Result<bool, StudyError> {
-        let OltpKey { side, step, users, repetition } = key;
-        let users_are = if *users == 1 { "1 user".into() } else { format!("{users} users") };
-        let what = match step {
-            OltpStep::Search => format!("{side}, {users_are}: looking for saturation"),
-            OltpStep::Saturation => {
-                format!("{side}, {users_are}: at saturation, repetition {}", repetition + 1)
-            }
-            OltpStep::EqualUsers => {
-                format!("{side}, {users_are}: equal users, repetition {}", repetition + 1)
-            }
-        };
-        progress.doing(&what);
-        let time_ns = if *step == OltpStep::Search { self.plan.search_ns } else { self.plan.time_ns };
-        let load = OltpLoad {
-            users: *users,
-            ramp_up_ns: self.plan.ramp_up_ns,
-            time_ns,
-            seed: self.plan.seed.wrapping_add(u64::from(*repetition)),
-        };
-        let started_unix_ns = unix_ns();
-        match boot.measure(load, progress) {
-            Ok(measured) => {
-                if let (None, Some(guest)) = (&self.folder.provenance().guest, boot.guest()) {
-                    self.folder.amend(|provenance| provenance.guest = Some(guest))?;
-                }
-                self.add(key, started_unix_ns, Status::Measured(Box::new(measured)), progress)?;
-                Ok(true)
-            }
-            Err(failure) => self.failed(key, failure, progress).map(|()| false),
-        }
-    }
-
-    fn failed(
-        &mut self,
-        key: &OltpKey,
-        failure: OltpFailure,
-        progress: &mut Progress<'_>,
+        first: OltpKey,
+        steps: &mut Steps<'_, '_, OltpStudyPlan>,
     ) -> Result<(), StudyError> {
-        match failure {
-            OltpFailure::Study(error) => Err(error),
-            OltpFailure::Side(why, outcome) => {
-                progress.remark(&format!("{}: {why}", key.side));
-                self.add(
-                    key,
-                    unix_ns(),
-                    Status::Failed { why, detail: OltpFailureDetail { outcome } },
-                    progress,
-                )
-            }
+        let plan = self.plan;
+        let side = plan.sides.iter().find(|side| side.name == first.side);
+        let defect = || OltpFailure::failed(format!("{} is no side: a defect", first.side));
+        let booted = side.ok_or_else(defect).and_then(|side| self.sides.boot(side, steps.progress));
+        let mut boot = match booted {
+            Ok(boot) => boot,
+            Err(failure) => return steps.take(first, |_| Err(failure)).map(drop),
+        };
+        let is_like_first = |key: &OltpKey| (&key.side, key.step) == (&first.side, first.step);
+        let mut next = Some(first.clone());
+        while let Some(key) = next {
+            let is_measured =
+                steps.take(key.clone(), |progress| apply(plan, &key, boot.as_mut(), progress))?;
+            let goes_on = is_measured && key.step == OltpStep::Search;
+            next = steps.next().filter(|key| goes_on && is_like_first(key));
         }
-    }
-
-    fn add(
-        &mut self,
-        key: &OltpKey,
-        started_unix_ns: u64,
-        status: Status<OltpMeasured, OltpFailureDetail>,
-        progress: &mut Progress<'_>,
-    ) -> Result<(), StudyError> {
-        self.folder.add(OltpRecord::new(key.clone(), started_unix_ns, status))?;
-        let done = self.folder.records().len() as u64;
-        progress.observer.event(Event::Done { done: done.min(self.total), total: self.total });
-        let host = self.folder.records().last().and_then(OltpRecord::measured).map(|measured| &measured.host);
-        progress.observer.event(Event::Recorded(host));
         Ok(())
     }
 }
 
-fn check(progress: &Progress<'_>) -> Result<(), StudyError> {
-    progress.check().map_err(StudyError::from)
+/// Applies the load of a measurement.
+fn apply(
+    plan: &OltpStudyPlan,
+    key: &OltpKey,
+    boot: &mut (dyn OltpBoot + '_),
+    progress: &mut Progress<'_>,
+) -> Result<Taken<virtbench_record::OltpMeasured>, OltpFailure> {
+    let OltpKey { side, step, users, repetition } = key;
+    let users_are = if *users == 1 { "1 user".into() } else { format!("{users} users") };
+    let what = match step {
+        OltpStep::Search => "looking for saturation".to_owned(),
+        OltpStep::Saturation => format!("at saturation, repetition {}", repetition + 1),
+        OltpStep::EqualUsers => format!("equal users, repetition {}", repetition + 1),
+    };
+    progress.doing(&format!("{side}, {users_are}: {what}"));
+    let time_ns = if *step == OltpStep::Search { plan.search_ns } else { plan.time_ns };
+    let seed = plan.seed.wrapping_add(u64::from(*repetition));
+    let load = OltpLoad { users: *users, ramp_up_ns: plan.ramp_up_ns, time_ns, seed };
+    let measured = boot.measure(load, progress)?;
+    Ok(Taken::of(measured, boot.guest()))
 }

@@ -58,7 +58,7 @@ impl OltpBoot for Booted<'_> {
         }
         self.sides.measured += 1;
         if self.sides.dies.is_some_and(|(side, users)| side == self.side && users == load.users) {
-            return Err(OltpFailure::side("the database is gone"));
+            return Err(OltpFailure::failed("the database is gone"));
         }
         let (each, most) = if self.side == "vm" { (20, 40) } else { (50, 400) };
         let rate = (u64::from(load.users) * each).min(most);

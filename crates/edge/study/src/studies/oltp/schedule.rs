@@ -1,7 +1,12 @@
 //! What a study of a database has left to do, worked out from what is in its folder.
 
 use virtbench_model::oltp::{UsersFound, UsersSearch, users_point};
-use virtbench_record::{ApplianceSide, OltpRecord, OltpStep, OltpStudyPlan, OltpUsers};
+use virtbench_record::{
+    ApplianceSide, HostUse, OltpKey, OltpMeasured, OltpRecord, OltpStep, OltpStudyPlan, OltpUsers, Plan,
+};
+
+use crate::runner::estimate::Estimate;
+use crate::runner::steps::{Recorded, Schedule};
 
 /// About how many numbers of users a search tries.
 const SEARCH_STEPS: u64 = 7;
@@ -10,7 +15,7 @@ const VM_BOOT_NS: u64 = 15_000_000_000;
 const NATIVE_BOOT_NS: u64 = 3_000_000_000;
 
 /// How far the search of one side is.
-pub(super) enum SideSearch {
+enum SideSearch {
     /// Users are raised until nothing is gained.
     Auto(UsersSearch),
     /// These are left, with the search that has seen those that were measured.
@@ -19,7 +24,7 @@ pub(super) enum SideSearch {
 
 impl SideSearch {
     /// Where the search of a side stands, by its records.
-    pub(super) fn of(plan: &OltpStudyPlan, side: &ApplianceSide, records: &[OltpRecord]) -> Self {
+    fn of(plan: &OltpStudyPlan, side: &ApplianceSide, records: &[OltpRecord]) -> Self {
         let most = match &plan.users {
             OltpUsers::Auto { most } => *most,
             OltpUsers::Given(numbers) => numbers.iter().copied().max().unwrap_or(1),
@@ -42,7 +47,7 @@ impl SideSearch {
     }
 
     /// The number to measure next; `None` once the answer is known.
-    pub(super) fn next_users(&self) -> Option<u32> {
+    fn next_users(&self) -> Option<u32> {
         match self {
             Self::Auto(search) => search.next_users(),
             Self::Given(left, _) => left.first().copied(),
@@ -50,55 +55,89 @@ impl SideSearch {
     }
 
     /// What saturates the side, as far as is known.
-    pub(super) fn found(&self) -> Option<UsersFound> {
+    fn found(&self) -> Option<UsersFound> {
         match self {
             Self::Auto(search) | Self::Given(_, search) => search.found(),
         }
     }
 }
 
-/// A measurement after the search.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Measurement<'a> {
-    pub(super) side: &'a ApplianceSide,
-    pub(super) step: OltpStep,
-    pub(super) users: u32,
-    pub(super) repetition: u32,
-}
-
-/// Everything that is to be measured after the search, and is not: repetition by repetition, sides in turn, from one end and from
-/// the other. Sides whose search found nothing are left out.
-pub(super) fn wanted<'a>(plan: &'a OltpStudyPlan, records: &[OltpRecord]) -> Vec<Measurement<'a>> {
-    let saturation = |side: &ApplianceSide| Some(SideSearch::of(plan, side, records).found()?.point.users);
+/// The step after the search: repetition by repetition, sides in turn, from one end and from the other. Sides whose search found
+/// nothing are left out.
+fn after_search(plan: &OltpStudyPlan, recorded: Recorded<'_, OltpKey>) -> Vec<OltpKey> {
+    let saturation =
+        |side: &ApplianceSide| Some(SideSearch::of(plan, side, recorded.all).found()?.point.users);
     let found: Vec<(&ApplianceSide, u32)> =
         plan.sides.iter().filter_map(|side| Some((side, saturation(side)?))).collect();
     let fewest = found.iter().map(|(_, users)| *users).min().unwrap_or(0);
-    let mut wanted = Vec::new();
+    let mut keys = Vec::new();
     for repetition in 0..plan.repetitions {
         let mut sides = found.clone();
         if repetition % 2 == 1 {
             sides.reverse();
         }
         for (side, users) in sides {
-            wanted.push(Measurement { side, step: OltpStep::Saturation, users, repetition });
+            let key = |step, users| OltpKey { side: side.name.clone(), step, users, repetition };
+            keys.push(key(OltpStep::Saturation, users));
             if users != fewest {
-                wanted.push(Measurement { side, step: OltpStep::EqualUsers, users: fewest, repetition });
+                keys.push(key(OltpStep::EqualUsers, fewest));
             }
         }
     }
-    wanted.retain(|one| {
-        !records.iter().any(|record| {
-            record.measured().is_some()
-                && record.key.side == one.side.name
-                && record.key.step == one.step
-                && record.key.repetition == one.repetition
-        })
+    let is = |a: &OltpKey, b: &OltpKey| {
+        (a.side.as_str(), a.step, a.repetition) == (b.side.as_str(), b.step, b.repetition)
+    };
+    keys.retain(|key| recorded.lacks(|other| is(key, other)));
+    keys
+}
+
+/// The next number of users of a side's search. A search in which a measurement failed goes on the next time.
+fn next_of_search(
+    plan: &OltpStudyPlan,
+    side: &ApplianceSide,
+    recorded: Recorded<'_, OltpKey>,
+) -> Option<OltpKey> {
+    let is_over = recorded.latest.iter().any(|record| {
+        record.key.side == side.name && record.key.step == OltpStep::Search && record.measured().is_none()
     });
-    wanted
+    let users = SideSearch::of(plan, side, recorded.all).next_users().filter(|_| !is_over)?;
+    Some(OltpKey { side: side.name.clone(), step: OltpStep::Search, users, repetition: 0 })
+}
+
+impl Schedule for OltpStudyPlan {
+    type Key = OltpKey;
+
+    fn plan(&self) -> Plan {
+        Plan::Oltp(self.clone())
+    }
+
+    fn estimate(&self) -> Estimate {
+        let (measurements, total_ns) = estimate(self);
+        Estimate::of_total(usize::try_from(measurements).unwrap_or(usize::MAX), total_ns)
+    }
+
+    fn next(&self, recorded: Recorded<'_, OltpKey>) -> Option<OltpKey> {
+        let search = self.sides.iter().find_map(|side| next_of_search(self, side, recorded));
+        search.or_else(|| after_search(self, recorded).into_iter().next())
+    }
+
+    /// How long a search goes on is not known.
+    fn left(&self, recorded: Recorded<'_, OltpKey>) -> Option<u64> {
+        let is_searched = self.sides.iter().all(|side| next_of_search(self, side, recorded).is_none());
+        is_searched.then(|| after_search(self, recorded).len() as u64)
+    }
+
+    fn host<'m>(&self, measured: &'m OltpMeasured) -> Option<&'m HostUse> {
+        Some(&measured.host)
+    }
+
+    fn remarks(&self, record: &OltpRecord) -> Vec<String> {
+        record.failure().map(|why| format!("{}: {why}", record.key.side)).into_iter().collect()
+    }
 }
 
 /// Measurements in all, and how long they take about, in nanoseconds.
-pub(super) fn estimate(plan: &OltpStudyPlan) -> (u64, u64) {
+fn estimate(plan: &OltpStudyPlan) -> (u64, u64) {
     let steps = match &plan.users {
         OltpUsers::Auto { .. } => SEARCH_STEPS,
         OltpUsers::Given(numbers) => numbers.len() as u64,

@@ -2,11 +2,10 @@
 
 use std::path::Path;
 
-use thiserror::Error;
-use virtbench_record::{ApplianceSide, GuestFacts, OltpMeasured, OltpOutcome};
+use virtbench_record::{ApplianceSide, GuestFacts, OltpFailureDetail, OltpMeasured};
 
 use crate::runner::progress::Progress;
-use crate::study_error::StudyError;
+use crate::runner::steps::NoResult;
 
 /// A load for one measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,23 +20,8 @@ pub struct OltpLoad {
     pub seed: u64,
 }
 
-/// Why nothing came of a measurement.
-#[derive(Debug, Error)]
-pub enum OltpFailure {
-    /// This side failed, or what it did is no result; others may fare better. With what was measured all the same.
-    #[error("{0}")]
-    Side(String, Option<Box<OltpOutcome>>),
-    /// The study cannot go on.
-    #[error(transparent)]
-    Study(#[from] StudyError),
-}
-
-impl OltpFailure {
-    /// A side that failed, before anything was measured.
-    pub(crate) fn side(why: impl Into<String>) -> Self {
-        Self::Side(why.into(), None)
-    }
-}
+/// Why a measurement of a database has no result.
+pub type OltpFailure = NoResult<OltpFailureDetail>;
 
 /// The sides of a study.
 pub trait OltpSides {

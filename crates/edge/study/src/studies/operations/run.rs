@@ -1,16 +1,15 @@
 //! A run of the study of management operations: for each number of VMs these are made, warmed up, operated on piece by piece,
 //! and removed.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use virtbench_model::Probe;
-use virtbench_model::operations::search_rate;
 use virtbench_operations::judged;
 use virtbench_platforms::{Failure, Platform};
 use virtbench_record::{
-    FailureKind, OperationsKey, OperationsLoad, OperationsMeasured, OperationsPlan, OperationsRecord, Plan,
+    FailureKind, OperationsKey, OperationsLoad, OperationsMeasured, OperationsPlan, OperationsRecord,
 };
 use virtbench_units::format_duration_ns;
 
@@ -18,12 +17,12 @@ use super::fleet::Fleet;
 use super::log::Log;
 use super::outage::{patience, patiently};
 use super::piece::{PieceLoad, Starts, measure_piece};
-use super::schedule::{Pace, estimate_operations, first_missing, rounded_s};
+use super::schedule::{Pace, rounded_s};
 use super::tenants::Tenants;
 use crate::runner::course::{nanoseconds, unix_ns};
-use crate::runner::event::Event;
 use crate::runner::progress::Progress;
 use crate::runner::run::{Run, RunEnd};
+use crate::runner::steps::{Steps, Study, measure_missing, run_study};
 use crate::study_error::StudyError;
 use virtbench_runs::RunFolder;
 
@@ -53,15 +52,10 @@ impl OperationsStudy {
         tenants: Option<&mut Tenants>,
         run: &mut Run<'_>,
     ) -> Result<RunEnd, StudyError> {
-        let storage = tenants.as_deref().and_then(Tenants::storage).unwrap_or(run.out);
-        let mut provenance = run.provenance(Plan::Operations(self.plan.clone()), storage);
-        let facts = platform.facts();
-        provenance.add_notes([format!("{}: {}", facts.address, facts.software)]);
-        provenance.add_notes(facts.notes);
-        let mut folder: RunFolder<OperationsRecord> = run.open(provenance)?;
-        let progress = &mut Progress { stop: run.stop, observer: &mut *run.observer };
-        let measured = run_operations(&mut folder, platform, tenants, progress);
-        run.end(folder, measured)
+        let mut measuring = OperationsMeasuring::of(&self.plan, platform, tenants, run.stop);
+        let measured = run_study(&self.plan, &mut measuring, run)?;
+        measuring.end(&mut Progress { stop: run.stop, observer: &mut *run.observer });
+        Ok(measured)
     }
 }
 
@@ -76,23 +70,10 @@ pub fn run_operations(
     progress: &mut Progress<'_>,
 ) -> Result<(), StudyError> {
     let Some(plan) = folder.provenance().plan.operations().cloned() else { return Ok(()) };
-    let planned = estimate_operations(&plan);
-    progress.observer.event(Event::Planned(&planned));
-    let total = planned.measurements as u64;
-    let (pace, stop) = (Pace::default(), progress.stop);
-    let mut sitting = OperationsMeasuring { folder, plan: &plan, platform, tenants, total, pace, stop };
-    for vms in &plan.vms {
-        let measured = sitting.step(*vms, progress);
-        progress.doing(&format!("removing the VMs of {vms}"));
-        match (remove_all(platform, patience(Duration::from_nanos(plan.limit_ns))), measured) {
-            (Ok(()), measured) => measured?,
-            (Err(failure), measured) => {
-                progress.remark(&format!("VMs of this run are left for the next one to remove: {failure}"));
-                measured?;
-            }
-        }
-    }
-    Ok(())
+    let mut measuring = OperationsMeasuring::of(&plan, platform, tenants, progress.stop);
+    let measured = measure_missing(folder, &plan, &mut measuring, progress);
+    measuring.end(progress);
+    measured
 }
 
 /// Removes the VMs of the run, once the platform answers, and looks whether that is so.
@@ -117,41 +98,93 @@ fn remove_all(platform: &dyn Platform, patience: Duration) -> Result<(), Failure
 }
 
 struct OperationsMeasuring<'a> {
-    folder: &'a mut RunFolder<OperationsRecord>,
     plan: &'a OperationsPlan,
     platform: &'a dyn Platform,
     tenants: Option<&'a mut Tenants>,
-    total: u64,
     pace: Pace,
     stop: &'a AtomicBool,
+    /// Whether no VM of the run is left.
+    are_removed: bool,
+}
+
+impl Study for OperationsMeasuring<'_> {
+    type Schedule = OperationsPlan;
+
+    fn storage(&self) -> Option<&Path> {
+        self.tenants.as_deref().and_then(Tenants::storage)
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let facts = self.platform.facts();
+        [format!("{}: {}", facts.address, facts.software)].into_iter().chain(facts.notes).collect()
+    }
+
+    /// Whatever is missing at a number of VMs, which are made once.
+    fn measure(
+        &mut self,
+        first: OperationsKey,
+        steps: &mut Steps<'_, '_, OperationsPlan>,
+    ) -> Result<(), StudyError> {
+        self.are_removed = false;
+        let measured = self.at(first, steps);
+        steps.progress.doing(&format!("removing the VMs of {}", first.vms));
+        self.end(steps.progress);
+        measured
+    }
 }
 
 impl<'a> OperationsMeasuring<'a> {
-    /// Whatever is missing at a number of VMs.
-    fn step(&mut self, vms: u32, progress: &mut Progress<'_>) -> Result<(), StudyError> {
-        let Some(first) = self.next(vms, 0) else { return Ok(()) };
-        let mut fleet = self.prepare(vms, progress)?;
-        self.warm(&fleet, first, progress)?;
-        let mut piece = first;
+    fn of(
+        plan: &'a OperationsPlan,
+        platform: &'a dyn Platform,
+        tenants: Option<&'a mut Tenants>,
+        stop: &'a AtomicBool,
+    ) -> Self {
+        // A run that was killed has left some.
+        Self { plan, platform, tenants, pace: Pace::default(), stop, are_removed: false }
+    }
+
+    /// Removes the VMs of the run, where some may be left.
+    fn end(&mut self, progress: &mut Progress<'_>) {
+        if std::mem::replace(&mut self.are_removed, true) {
+            return;
+        }
+        if let Err(failure) = remove_all(self.platform, self.patience()) {
+            progress.remark(&format!("VMs of this run are left for the next one to remove: {failure}"));
+        }
+    }
+
+    fn at(
+        &mut self,
+        first: OperationsKey,
+        steps: &mut Steps<'_, '_, OperationsPlan>,
+    ) -> Result<(), StudyError> {
+        let mut fleet = self.prepare(first.vms, steps)?;
+        self.warm(&fleet, first, steps.progress)?;
+        let mut key = first;
         loop {
-            let is_whole = self.measure(&fleet, vms, piece, progress)?;
-            let Some(next) = self.next(vms, piece.0 + 1) else { return Ok(()) };
-            piece = next;
+            let is_whole = self.piece(&fleet, key, steps)?;
+            let Some(next) = steps.next().filter(|next| next.vms == first.vms) else { return Ok(()) };
+            key = next;
             if !is_whole {
-                progress.doing("removing VMs whose state the outage has left unknown");
+                steps.progress.doing("removing VMs whose state the outage has left unknown");
                 remove_all(self.platform, self.patience())?;
-                fleet = self.prepare(vms, progress)?;
+                fleet = self.prepare(first.vms, steps)?;
             }
         }
     }
 
-    fn prepare(&mut self, vms: u32, progress: &mut Progress<'_>) -> Result<Fleet<'a>, StudyError> {
-        progress.doing(&format!("making {vms} VMs"));
+    fn prepare(
+        &mut self,
+        vms: u32,
+        steps: &mut Steps<'_, '_, OperationsPlan>,
+    ) -> Result<Fleet<'a>, StudyError> {
+        steps.progress.doing(&format!("making {vms} VMs"));
         let begun = Instant::now();
         let fleet = Fleet::prepare(self.platform, self.plan, vms, self.stop)?;
         self.pace.made(vms, nanoseconds(begun.elapsed()));
-        if let Some(left_ns) = self.pace.left_ns(self.plan, vms, self.folder.records()) {
-            progress.remark(&format!(
+        if let Some(left_ns) = self.pace.left_ns(self.plan, vms, steps.recorded().all) {
+            steps.progress.remark(&format!(
                 "{vms} VMs were made in {}; what is left takes about {}",
                 format_duration_ns(rounded_s(nanoseconds(begun.elapsed()))),
                 format_duration_ns(rounded_s(left_ns))
@@ -164,45 +197,22 @@ impl<'a> OperationsMeasuring<'a> {
         patience(Duration::from_nanos(self.plan.limit_ns))
     }
 
-    /// The next piece from this number on, and its load: nothing where all is measured.
-    fn next(&self, vms: u32, from: u32) -> Option<(u32, Option<f64>)> {
-        let records = self.folder.records();
-        if let OperationsLoad::Max { .. } = &self.plan.load {
-            let (search, pieces) = search_rate(self.plan, vms, records)?;
-            return search.next_probe().map(|probe| match probe {
-                Probe::Closed => (pieces, None),
-                Probe::Offered { per_second } => (pieces, Some(per_second * 60.0)),
-            });
-        }
-        let piece = first_missing(self.plan, vms, from, records)?;
-        Some((piece, self.plan.rate(piece)))
-    }
-
-    /// How often a piece has been measured.
-    fn tries(&self, (vms, piece): (u32, u32)) -> usize {
-        self.folder
-            .records()
-            .iter()
-            .filter(|record| (record.key.vms, record.key.piece) == (vms, piece))
-            .count()
-    }
-
     /// Other operations are due at other times in each of the `tries` of a piece: what chance has spoiled once is not repeated.
-    fn load(&self, (piece, per_minute): (u32, Option<f64>), length_ns: u64, tries: usize) -> PieceLoad {
+    fn load(&self, key: OperationsKey, length_ns: u64, tries: usize) -> PieceLoad {
         let clients = match &self.plan.load {
             OperationsLoad::Closed(clients) => *clients,
             OperationsLoad::Open(_) | OperationsLoad::Max { .. } => self.plan.most_at_once,
         };
         let tries = (tries as u64) << 32;
-        let seed = self.plan.seed.wrapping_add(u64::from(piece) + 1).wrapping_add(tries);
-        let starts = per_minute.map_or(Starts::Closed, |per_minute| Starts::Open { per_minute });
+        let seed = self.plan.seed.wrapping_add(u64::from(key.piece) + 1).wrapping_add(tries);
+        let starts = key.per_minute.map_or(Starts::Closed, |per_minute| Starts::Open { per_minute });
         PieceLoad { starts, clients, length: Duration::from_nanos(length_ns), seed }
     }
 
     fn warm(
         &self,
         fleet: &Fleet<'_>,
-        first: (u32, Option<f64>),
+        first: OperationsKey,
         progress: &mut Progress<'_>,
     ) -> Result<(), StudyError> {
         if self.plan.warm_ns == 0 {
@@ -236,64 +246,52 @@ impl<'a> OperationsMeasuring<'a> {
     /// Ends the run where the platform does not come back, or where a search gets no answer twice: it would go on for ever.
     fn after_incomplete(
         &self,
-        (vms, piece): (u32, u32),
+        key: OperationsKey,
         why: &str,
-        progress: &mut Progress<'_>,
+        steps: &Steps<'_, '_, OperationsPlan>,
     ) -> Result<(), StudyError> {
-        progress.remark(&format!("Piece {} is no result: {why}", piece + 1));
-        let is_over = || self.stop.load(Ordering::Relaxed);
+        let is_over = || steps.progress.stop.load(Ordering::Relaxed);
         patiently(self.patience(), is_over, || self.platform.list(Instant::now() + ANSWER_LIMIT))?;
-        let tries = self.tries((vms, piece));
+        let tries = tries(key, steps);
         if !matches!(self.plan.load, OperationsLoad::Max { .. }) || tries < MOST_TRIES {
             return Ok(());
         }
-        let message = format!("piece {} is no result {tries} times: {why}", piece + 1);
+        let message = format!("piece {} is no result {tries} times: {why}", key.piece + 1);
         Err(Failure::new(FailureKind::Unreachable, message).into())
     }
 
-    /// Says how far it is; nobody knows how many pieces a search needs.
-    fn done(&self, progress: &mut Progress<'_>) {
-        let done = self.folder.records().len() as u64;
-        progress.observer.event(match self.plan.load {
-            OperationsLoad::Max { .. } => Event::Searched { done, most: self.total },
-            OperationsLoad::Open(_) | OperationsLoad::Closed(_) => {
-                Event::Done { done: done.min(self.total), total: self.total }
-            }
-        });
-    }
-
     /// Measures a piece; whether the VMs are as they should be afterwards.
-    fn measure(
+    fn piece(
         &mut self,
         fleet: &Fleet<'_>,
-        vms: u32,
-        (piece, per_minute): (u32, Option<f64>),
-        progress: &mut Progress<'_>,
+        key: OperationsKey,
+        steps: &mut Steps<'_, '_, OperationsPlan>,
     ) -> Result<bool, StudyError> {
+        let OperationsKey { vms, piece, per_minute } = key;
         let at = match per_minute {
             None => "closed loop".to_owned(),
             Some(rate) if rate <= 0.0 => "no operations".to_owned(),
             Some(rate) => format!("{rate:.0} a minute"),
         };
-        progress.doing(&format!("{vms} VMs, {at}: piece {}", piece + 1));
-        let log = Log::begin(self.folder.path(), vms, piece)?;
-        let load = self.load((piece, per_minute), self.plan.piece_ns, self.tries((vms, piece)));
+        steps.progress.doing(&format!("{vms} VMs, {at}: piece {}", piece + 1));
+        let log = Log::begin(steps.folder(), vms, piece)?;
+        let load = self.load(key, self.plan.piece_ns, tries(key, steps));
         let started_unix_ns = unix_ns();
-        let measured = self.with_tenants(fleet, &load, log, progress.stop)?;
+        let measured = self.with_tenants(fleet, &load, log, steps.progress.stop)?;
         self.pace.drained(measured.elapsed_ns.saturating_sub(self.plan.piece_ns));
         let was_away = measured.outage_ns > 0 || (measured.vms_at_end == 0 && measured.intended > 0);
         let status = judged(measured, &self.plan.load, per_minute, self.plan.piece_ns);
-        let record = OperationsRecord::new(OperationsKey { vms, piece, per_minute }, started_unix_ns, status);
-        self.folder.add(record)?;
-        let incomplete = self.folder.records().last().and_then(OperationsRecord::incomplete);
-        if let Some(why) = incomplete.map(|(why, _)| why.to_owned()) {
-            self.after_incomplete((vms, piece), &why, progress)?;
-            self.done(progress);
-            return Ok(!was_away);
-        }
-        self.done(progress);
-        let host = self.folder.records().last().and_then(OperationsRecord::measured);
-        progress.observer.event(Event::Recorded(host.map(|measured| &measured.host)));
-        Ok(true)
+        let record = OperationsRecord::new(key, started_unix_ns, status);
+        let incomplete = record.incomplete().map(|(why, _)| why.to_owned());
+        steps.add(record)?;
+        let Some(why) = incomplete else { return Ok(true) };
+        self.after_incomplete(key, &why, steps)?;
+        Ok(!was_away)
     }
+}
+
+/// How often a piece has been measured.
+fn tries(key: OperationsKey, steps: &Steps<'_, '_, OperationsPlan>) -> usize {
+    let is_piece = |record: &&OperationsRecord| (record.key.vms, record.key.piece) == (key.vms, key.piece);
+    steps.recorded().all.iter().filter(is_piece).count()
 }

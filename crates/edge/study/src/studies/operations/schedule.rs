@@ -1,11 +1,16 @@
 //! What a study of management operations has left to do, and whether its platform can do it.
 
-use virtbench_model::operations::most_pieces;
+use virtbench_model::Probe;
+use virtbench_model::operations::{most_pieces, search_rate};
 use virtbench_operations::Mix;
 use virtbench_platforms::Platform;
-use virtbench_record::{OperationKind, OperationsLoad, OperationsPlan, OperationsRecord};
+use virtbench_record::{
+    HostUse, OperationKind, OperationsKey, OperationsLoad, OperationsMeasured, OperationsPlan,
+    OperationsRecord, Plan,
+};
 
 use crate::runner::estimate::Estimate;
+use crate::runner::steps::{Recorded, Schedule};
 use crate::study_error::StudyError;
 
 /// The mix as this platform can do it, and what was taken out of it.
@@ -38,17 +43,75 @@ pub fn mix_on(
 /// Pieces, and how long their loads take about. How fast the platform makes VMs is not known before it has made some: that is said beside it.
 #[must_use]
 pub fn estimate_operations(plan: &OperationsPlan) -> Estimate {
-    let steps = plan.vms.len();
-    let pieces = match plan.load {
-        OperationsLoad::Max { .. } => most_pieces(plan),
-        OperationsLoad::Open(_) | OperationsLoad::Closed(_) => plan.pieces,
-    };
-    let each_ns = u64::from(pieces).saturating_mul(plan.piece_ns).saturating_add(plan.warm_ns);
-    let total_ns = each_ns.saturating_mul(steps as u64);
-    let vms: u64 = plan.vms.iter().map(|vms| u64::from(*vms)).sum();
-    let besides = format!("how long the platform takes to make and remove {vms} VMs");
-    let estimate = Estimate::of_total(pieces as usize * steps, total_ns).beside(besides);
-    if matches!(plan.load, OperationsLoad::Max { .. }) { estimate.at_most() } else { estimate }
+    Schedule::estimate(plan)
+}
+
+impl Schedule for OperationsPlan {
+    type Key = OperationsKey;
+
+    fn plan(&self) -> Plan {
+        Plan::Operations(self.clone())
+    }
+
+    fn estimate(&self) -> Estimate {
+        let steps = self.vms.len();
+        let is_search = matches!(self.load, OperationsLoad::Max { .. });
+        let pieces = if is_search { most_pieces(self) } else { self.pieces };
+        let each_ns = u64::from(pieces).saturating_mul(self.piece_ns).saturating_add(self.warm_ns);
+        let total_ns = each_ns.saturating_mul(steps as u64);
+        let vms: u64 = self.vms.iter().map(|vms| u64::from(*vms)).sum();
+        let besides = format!("how long the platform takes to make and remove {vms} VMs");
+        let estimate = Estimate::of_total(pieces as usize * steps, total_ns).beside(besides);
+        if is_search { estimate.at_most() } else { estimate }
+    }
+
+    fn next(&self, recorded: Recorded<'_, OperationsKey>) -> Option<OperationsKey> {
+        self.vms.iter().find_map(|vms| next_piece(self, *vms, recorded))
+    }
+
+    /// How many pieces a search needs is not known.
+    fn left(&self, recorded: Recorded<'_, OperationsKey>) -> Option<u64> {
+        if matches!(self.load, OperationsLoad::Max { .. }) {
+            return None;
+        }
+        let left = self.vms.iter().flat_map(|vms| missing_pieces(self, *vms, recorded));
+        Some(left.count() as u64)
+    }
+
+    fn host<'m>(&self, measured: &'m OperationsMeasured) -> Option<&'m HostUse> {
+        Some(&measured.host)
+    }
+
+    fn remarks(&self, record: &OperationsRecord) -> Vec<String> {
+        let why = record.incomplete().map(|(why, _)| why).or_else(|| record.failure());
+        why.map(|why| format!("Piece {} is no result: {why}", record.key.piece + 1)).into_iter().collect()
+    }
+}
+
+/// The next piece at a number of VMs: of the plan, or the next of the search for the highest rate.
+fn next_piece(
+    plan: &OperationsPlan,
+    vms: u32,
+    recorded: Recorded<'_, OperationsKey>,
+) -> Option<OperationsKey> {
+    let key = |piece, per_minute| OperationsKey { vms, piece, per_minute };
+    if let OperationsLoad::Max { .. } = &plan.load {
+        let (search, pieces) = search_rate(plan, vms, recorded.all)?;
+        return search.next_probe().map(|probe| match probe {
+            Probe::Closed => key(pieces, None),
+            Probe::Offered { per_second } => key(pieces, Some(per_second * 60.0)),
+        });
+    }
+    missing_pieces(plan, vms, recorded).next().map(|piece| key(piece, plan.rate(piece)))
+}
+
+/// Pieces of the plan at a number of VMs that are missing.
+fn missing_pieces<'a>(
+    plan: &OperationsPlan,
+    vms: u32,
+    recorded: Recorded<'a, OperationsKey>,
+) -> impl Iterator<Item = u32> + 'a {
+    (0..plan.pieces).filter(move |piece| recorded.lacks(|key| (key.vms, key.piece) == (vms, *piece)))
 }
 
 /// How long what is not planned takes, as it turns out.
@@ -104,16 +167,6 @@ fn is_there(vms: u32, piece: u32, records: &[OperationsRecord]) -> bool {
     records
         .iter()
         .any(|record| (record.key.vms, record.key.piece) == (vms, piece) && record.measured().is_some())
-}
-
-/// The first piece at a number of VMs, from this one on, that is not measured yet.
-pub(super) fn first_missing(
-    plan: &OperationsPlan,
-    vms: u32,
-    from: u32,
-    records: &[OperationsRecord],
-) -> Option<u32> {
-    (from..plan.pieces).find(|piece| !is_there(vms, *piece, records))
 }
 
 #[cfg(test)]

@@ -64,7 +64,7 @@ impl<'a> Materials<'a> {
                 let files: Vec<PathBuf> = roots.into_iter().chain(paths.iter().flatten().cloned()).collect();
                 let host = hosting.with(&files, progress)?;
                 if let Some(why) = more_than_all(plan, tiles, host.memory_bytes()) {
-                    return Err(TilesFailure::Member { tile: None, member: None, why });
+                    return Err(TilesFailure::failed(why));
                 }
                 (Data { paths, _copies: None }, Some(host))
             }

@@ -1,8 +1,10 @@
 //! A run of the study of tiles: numbers of them, one after the other, until a service level breaks.
 
+use std::path::Path;
+
 use virtbench_model::tiles_study::{breaches, next_tiles, tiles_left};
 use virtbench_record::{
-    ApplianceRoot, Plan, Status, TileNumbers, TilesKey, TilesMeasured, TilesPlan, TilesRecord,
+    ApplianceRoot, HostUse, Plan, TileNumbers, TilesKey, TilesMeasured, TilesPlan, TilesRecord,
 };
 
 use super::energy::source;
@@ -14,14 +16,12 @@ use super::tile_count::tile_count;
 use super::tile_member::TileMember;
 use super::tiles_place::TilesPlace;
 use super::together::run_together;
-use crate::runner::course::unix_ns;
 use crate::runner::estimate::Estimate;
-use crate::runner::event::Event;
 use crate::runner::programs::is_program;
 use crate::runner::progress::Progress;
 use crate::runner::run::{Run, RunEnd};
+use crate::runner::steps::{Recorded, Schedule, Steps, Study, Taken, run_study};
 use crate::study_error::StudyError;
-use virtbench_runs::RunFolder;
 
 /// What a member takes to start, about, natively and in a VM, in nanoseconds.
 const START_NS: [u64; 2] = [1_500_000_000, 12_000_000_000];
@@ -41,18 +41,7 @@ impl TilesStudy {
     /// What is measured, and about how long that takes.
     #[must_use]
     pub fn estimate(plan: &TilesPlan) -> Estimate {
-        let start = START_NS[usize::from(plan.vm)].saturating_mul(plan.members.len() as u64);
-        let each = plan.ramp_up_ns.saturating_add(plan.time_ns);
-        let one = |number: u64| each.saturating_add(number.saturating_mul(start));
-        let repetitions = u64::from(plan.repetitions);
-        let (count, total): (u64, u64) = match &plan.tiles {
-            TileNumbers::Given(numbers) => {
-                (numbers.len() as u64, numbers.iter().map(|number| one(u64::from(*number))).sum())
-            }
-            TileNumbers::Auto { .. } => (SEARCHED, one(2).saturating_mul(SEARCHED)),
-        };
-        let measurements = usize::try_from(count.saturating_mul(repetitions)).unwrap_or(usize::MAX);
-        Estimate::of_total(measurements, total.saturating_mul(repetitions))
+        Schedule::estimate(plan)
     }
 
     /// Measures whatever is missing in the run folder.
@@ -67,16 +56,7 @@ impl TilesStudy {
         run: &mut Run<'_>,
     ) -> Result<RunEnd, StudyError> {
         self.check()?;
-        let mut provenance = run.provenance(Plan::Tiles(self.plan.clone()), &place.parent);
-        provenance.appliances.clone_from(&self.roots);
-        if let Some(facts) = place.platform.as_ref().map(|platform| platform.facts()) {
-            provenance.add_notes([format!("{}: {}", facts.address, facts.software)]);
-            provenance.add_notes(facts.notes);
-        }
-        let mut folder: RunFolder<TilesRecord> = run.open(provenance)?;
-        let progress = &mut Progress { stop: run.stop, observer: run.observer };
-        let measured = self.measure(&mut folder, members, place, progress);
-        run.end(folder, measured)
+        run_study(&self.plan, &mut Measuring { study: self, members, place }, run)
     }
 
     /// What can be said before anything is made.
@@ -106,59 +86,6 @@ impl TilesStudy {
         }
     }
 
-    fn measure(
-        &self,
-        folder: &mut RunFolder<TilesRecord>,
-        members: &mut [TileMember],
-        place: &TilesPlace,
-        progress: &mut Progress<'_>,
-    ) -> Result<(), StudyError> {
-        let planned = Self::estimate(&self.plan);
-        let total = planned.measurements as u64;
-        progress.observer.event(Event::Planned(&planned));
-        while let Some((tiles, repetition)) = next_tiles(&self.plan, folder.records()) {
-            progress.check().map_err(StudyError::from)?;
-            let started_unix_ns = unix_ns();
-            let status = match self.once(members, place, tiles, repetition, progress) {
-                Ok((measured, stands)) => {
-                    let known = folder.provenance();
-                    let is_new = |stands: &Stands| {
-                        (known.guest.is_none() && stands.guest.is_some())
-                            || stands.notes.iter().any(|note| !known.notes.contains(note))
-                    };
-                    if let Some(Stands { guest, notes }) = stands.filter(is_new) {
-                        folder.amend(|provenance| {
-                            provenance.guest = provenance.guest.take().or(guest);
-                            provenance.add_notes(notes);
-                        })?;
-                    }
-                    Status::Measured(Box::new(measured))
-                }
-                Err(failure) => failure.status()?,
-            };
-            let record = TilesRecord::new(TilesKey { tiles, repetition }, started_unix_ns, status);
-            self.tell(&record, progress);
-            folder.add(record)?;
-            let done = folder.records().len() as u64;
-            progress.done(done, tiles_left(&self.plan, folder.records()), total);
-            let last = folder.records().last().and_then(TilesRecord::measured);
-            progress.observer.event(Event::Recorded(last.map(|measured| &measured.host)));
-        }
-        Ok(())
-    }
-
-    /// What broke, or why the run does not count.
-    fn tell(&self, record: &TilesRecord, progress: &mut Progress<'_>) {
-        let tiles = record.key.tiles;
-        for why in record.void().unwrap_or_default() {
-            progress.remark(&format!("this run of {} does not count: {why}", tile_count(tiles)));
-        }
-        for breach in breaches(&self.plan, record).iter().take(3) {
-            let (member, tile, level) = (&breach.member, breach.tile, &breach.level);
-            progress.remark(&format!("{}: {member} of tile {tile}: {level}", tile_count(tiles)));
-        }
-    }
-
     fn once(
         &self,
         members: &mut [TileMember],
@@ -166,15 +93,96 @@ impl TilesStudy {
         tiles: u32,
         repetition: u32,
         progress: &mut Progress<'_>,
-    ) -> Result<(TilesMeasured, Option<Stands>), TilesFailure> {
+    ) -> Result<Taken<TilesMeasured>, TilesFailure> {
         if let Some(why) = too_little_memory(&self.plan, tiles) {
-            return Err(TilesFailure::Member { tile: None, member: None, why });
+            return Err(TilesFailure::failed(why));
         }
         let infrastructure = Infrastructure::prepare(&self.plan, place, progress)?;
         let mut standing = Standing::start(&self.plan, members, place, tiles, progress)?;
         progress.doing(&format!("{} under load, repetition {}", tile_count(tiles), repetition + 1));
         let beside = infrastructure.as_ref();
         let measured = run_together(&self.plan, &mut standing, place, beside, repetition, progress)?;
-        Ok((measured, standing.stands(place)))
+        let (guest, notes) =
+            standing.stands(place).map(|Stands { guest, notes }| (guest, notes)).unwrap_or_default();
+        Ok(Taken { measured, guest, notes })
+    }
+}
+
+impl Schedule for TilesPlan {
+    type Key = TilesKey;
+
+    fn plan(&self) -> Plan {
+        Plan::Tiles(self.clone())
+    }
+
+    fn estimate(&self) -> Estimate {
+        let start = START_NS[usize::from(self.vm)].saturating_mul(self.members.len() as u64);
+        let each = self.ramp_up_ns.saturating_add(self.time_ns);
+        let one = |number: u64| each.saturating_add(number.saturating_mul(start));
+        let repetitions = u64::from(self.repetitions);
+        let (count, total): (u64, u64) = match &self.tiles {
+            TileNumbers::Given(numbers) => {
+                (numbers.len() as u64, numbers.iter().map(|number| one(u64::from(*number))).sum())
+            }
+            TileNumbers::Auto { .. } => (SEARCHED, one(2).saturating_mul(SEARCHED)),
+        };
+        let measurements = usize::try_from(count.saturating_mul(repetitions)).unwrap_or(usize::MAX);
+        Estimate::of_total(measurements, total.saturating_mul(repetitions))
+    }
+
+    fn next(&self, recorded: Recorded<'_, TilesKey>) -> Option<TilesKey> {
+        next_tiles(self, recorded.all).map(|(tiles, repetition)| TilesKey { tiles, repetition })
+    }
+
+    fn left(&self, recorded: Recorded<'_, TilesKey>) -> Option<u64> {
+        tiles_left(self, recorded.all)
+    }
+
+    fn host<'m>(&self, measured: &'m TilesMeasured) -> Option<&'m HostUse> {
+        Some(&measured.host)
+    }
+
+    /// What broke, or why the run does not count.
+    fn remarks(&self, record: &TilesRecord) -> Vec<String> {
+        let tiles = tile_count(record.key.tiles);
+        let void = record.void().unwrap_or_default().iter();
+        let void = void.map(|why| format!("this run of {tiles} does not count: {why}"));
+        let broken = breaches(self, record)
+            .into_iter()
+            .take(3)
+            .map(|breach| format!("{tiles}: {} of tile {}: {}", breach.member, breach.tile, breach.level));
+        void.chain(broken).collect()
+    }
+}
+
+struct Measuring<'a> {
+    study: &'a TilesStudy,
+    members: &'a mut [TileMember],
+    place: &'a TilesPlace,
+}
+
+impl Study for Measuring<'_> {
+    type Schedule = TilesPlan;
+
+    fn storage(&self) -> Option<&Path> {
+        Some(&self.place.parent)
+    }
+
+    fn appliances(&self) -> Vec<ApplianceRoot> {
+        self.study.roots.clone()
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let facts = self.place.platform.as_ref().map(|platform| platform.facts());
+        let notes = facts
+            .map(|facts| [format!("{}: {}", facts.address, facts.software)].into_iter().chain(facts.notes));
+        notes.into_iter().flatten().collect()
+    }
+
+    fn measure(&mut self, first: TilesKey, steps: &mut Steps<'_, '_, TilesPlan>) -> Result<(), StudyError> {
+        let TilesKey { tiles, repetition } = first;
+        let (study, members, place) = (self.study, &mut *self.members, self.place);
+        let once = |progress: &mut Progress<'_>| study.once(members, place, tiles, repetition, progress);
+        steps.take(first, once).map(drop)
     }
 }

@@ -39,6 +39,7 @@ pub mod operations;
 mod percent;
 #[cfg(feature = "full")]
 mod place;
+pub mod platform_study;
 #[cfg(feature = "full")]
 pub mod predict;
 #[cfg(feature = "full")]
@@ -221,6 +222,8 @@ pub enum StudyCommand {
     /// What does virtualization cost my network? Streams, requests and datagrams natively, to guests and between guests
     #[cfg(feature = "full")]
     Network(Box<network_study::NetworkStudyArgs>),
+    /// What does virtualization cost on this platform? Domain by domain, with a score and a report card
+    Platform(Box<platform_study::PlatformStudyArgs>),
 }
 
 impl StudyCommand {
@@ -248,6 +251,7 @@ impl StudyCommand {
             Self::Tiles(args) => &mut args.folder,
             #[cfg(feature = "full")]
             Self::Network(args) => &mut args.folder,
+            Self::Platform(args) => &mut args.folder,
         }
     }
 }

@@ -28,6 +28,7 @@ mod log;
 mod own_networks;
 #[cfg(feature = "full")]
 mod password_file;
+mod platform_profile;
 mod progress;
 #[cfg(feature = "full")]
 mod recipes;

@@ -42,6 +42,8 @@ pub enum CommandError {
         what: String,
         /// How it ended, in words.
         how: String,
+        /// Its exit code, where it ended by itself.
+        code: Option<i32>,
         /// What it said last on stderr.
         said: String,
     },
@@ -72,7 +74,7 @@ pub fn run_command(
     limit: Duration,
     stop: &AtomicBool,
 ) -> Result<(), CommandError> {
-    run_to_end(command, what, limit, stop, None)
+    run_to_end(command, what, Until { limit, stop, leave: Duration::ZERO }, None)
 }
 
 /// The same for a command whose output is followed: `told` is given every line that it writes on stdout or stderr.
@@ -86,14 +88,37 @@ pub fn run_command_followed(
     stop: &AtomicBool,
     told: &mut dyn FnMut(&str),
 ) -> Result<(), CommandError> {
-    run_to_end(command, what, limit, stop, Some(told))
+    run_to_end(command, what, Until { limit, stop, leave: Duration::ZERO }, Some(told))
+}
+
+/// The same for a program that keeps what it has where it is interrupted: when `stop` is set it is sent an interrupt, and has `leave` to
+/// end by itself.
+///
+/// # Errors
+/// As for [`run_command`].
+pub fn run_command_interrupted(
+    command: Command,
+    what: &str,
+    (limit, leave): (Duration, Duration),
+    stop: &AtomicBool,
+    told: &mut dyn FnMut(&str),
+) -> Result<(), CommandError> {
+    run_to_end(command, what, Until { limit, stop, leave }, Some(told))
+}
+
+/// How long a command may run.
+#[derive(Clone, Copy)]
+struct Until<'a> {
+    limit: Duration,
+    stop: &'a AtomicBool,
+    /// After an interrupt, which it is sent when `stop` is set; none of no time.
+    leave: Duration,
 }
 
 fn run_to_end(
     mut command: Command,
     what: &str,
-    limit: Duration,
-    stop: &AtomicBool,
+    until: Until<'_>,
     mut told: Option<&mut dyn FnMut(&str)>,
 ) -> Result<(), CommandError> {
     let failed = |source| CommandError::Start { what: what.to_owned(), source };
@@ -115,16 +140,25 @@ fn run_to_end(
         }
     };
     let begun = Instant::now();
+    let mut interrupted: Option<Instant> = None;
+    let stopped = || CommandError::Stopped { what: what.to_owned() };
     let status = loop {
         let ended = child.wait_within(PAUSE).map_err(failed)?;
         heard.try_iter().for_each(&mut tell);
         match ended {
+            Some(_) if interrupted.is_some() => return Err(stopped()),
             Some(status) => break status,
-            None if stop.load(Ordering::Relaxed) => {
-                return Err(CommandError::Stopped { what: what.to_owned() });
+            None if until.stop.load(Ordering::Relaxed) => {
+                let since = *interrupted.get_or_insert_with(|| {
+                    child.interrupt();
+                    Instant::now()
+                });
+                if since.elapsed() >= until.leave {
+                    return Err(stopped());
+                }
             }
-            None if begun.elapsed() >= limit => {
-                return Err(CommandError::TooLong { what: what.to_owned(), limit });
+            None if begun.elapsed() >= until.limit => {
+                return Err(CommandError::TooLong { what: what.to_owned(), limit: until.limit });
             }
             None => {}
         }
@@ -136,7 +170,7 @@ fn run_to_end(
     if status.success() {
         return Ok(());
     }
-    Err(CommandError::Failed { what: what.to_owned(), how: describe_end(status), said })
+    Err(CommandError::Failed { what: what.to_owned(), how: describe_end(status), code: status.code(), said })
 }
 
 /// Runs a command that has the terminal, in this process's group, to its end. It is killed when `stop` is set, a moment

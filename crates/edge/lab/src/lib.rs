@@ -71,7 +71,9 @@ pub use cable::CableEnd;
 pub use cache::cache_directory;
 pub use carried_files::{CarriedFile, CarriedFilesError, pack};
 pub use clock::{ClockOffset, RoundTrip, best_of};
-pub use command::{CommandError, run_at_terminal, run_command, run_command_followed, run_watched};
+pub use command::{
+    CommandError, run_at_terminal, run_command, run_command_followed, run_command_interrupted, run_watched,
+};
 pub use connection::{Connection, ConnectionError, Measuring, Stopper};
 pub use descriptors::{DESCRIPTORS_EACH, TooFewDescriptors, require_descriptors};
 pub use doctor::{Check, Status, examine_host};

@@ -146,6 +146,7 @@ pub use studies::oltp::{
 pub use studies::operations::{
     OperationsStudy, Tenants, estimate_operations, mix_on, run_operations, tenant_job,
 };
+pub use studies::platform::PlatformStudy;
 #[cfg(feature = "full")]
 pub use studies::predictions::{
     ApplicationsError, Cases, CasesError, CommandProfile, MAX_COSTS_BYTES, Metric, NativeSide, Predictions,

@@ -23,6 +23,7 @@ mod machine_use;
 pub mod oltp;
 pub mod operations;
 pub mod pairwise;
+pub mod platform;
 pub mod predict;
 pub mod quantity;
 pub mod ratio;

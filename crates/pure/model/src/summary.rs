@@ -4,9 +4,9 @@ use serde::Serialize;
 use virtbench_record::{
     AdaptersSummary, ApplicationStudySummary, Conclusion, Coverage, DesktopsSummary, DeviatedNumbers,
     DeviationSummary, DisturbedNumbers, GuestRatios, KindNumbers, NativeVsVmSummary, NeighbourNumbers,
-    NeighboursSummary, OltpSummary, OperationsSummary, PairNumbers, Plan, PointKey, PointNumbers, PointRatio,
-    PointRecord, PointStatus, PredictedCase, PredictionsSummary, Provenance, Records, SamplesSummary,
-    SetRecord, ShareNumbers, SideNumbers, StandingNumbers, TilesStudySummary, Trial,
+    NeighboursSummary, OltpSummary, OperationsSummary, PairNumbers, Plan, PlatformSummary, PointKey,
+    PointNumbers, PointRatio, PointRecord, PointStatus, PredictedCase, PredictionsSummary, Provenance,
+    Records, SamplesSummary, SetRecord, ShareNumbers, SideNumbers, StandingNumbers, TilesStudySummary, Trial,
 };
 
 use crate::application_study::{analyse_application_study, summarise_application_study};
@@ -14,6 +14,7 @@ use crate::desktops::{analyse_desktops, summarise_desktops};
 use crate::oltp::{analyse_oltp, summarise_oltp};
 use crate::operations::{analyse_operations, summarise_operations};
 use crate::pairwise::{Analysis, Cell, Group, Margin, Measurements, Metric, Pair, Standing, analyse};
+use crate::platform::{score_platform, summarise_platform};
 use crate::predict::trials::{
     by_case, coverage, mean_absolute_error_percent, mean_error_of_averages_percent,
 };
@@ -51,6 +52,8 @@ pub enum StudySummary {
     Tiles(Box<TilesStudySummary>),
     /// `schema/study-network.schema.json`
     Samples(SamplesSummary),
+    /// A platform, domain by domain.
+    Platform(PlatformSummary),
 }
 
 /// The numbers of a run that comes to this conclusion.
@@ -85,6 +88,9 @@ pub fn summarise(conclusion: Conclusion, provenance: &Provenance, records: &Reco
         Plan::Tiles(plan) => {
             let analysis = analyse_tiles_study(plan, records.tiles());
             StudySummary::Tiles(Box::new(summarise_tiles_study(conclusion, &analysis)))
+        }
+        Plan::Platform(plan) => {
+            StudySummary::Platform(summarise_platform(conclusion, &score_platform(plan, records.samples())))
         }
         Plan::Network(_) => {
             let sides = provenance.plan.sides().unwrap_or_default();

@@ -40,6 +40,8 @@ mod operations_summary;
 mod outcome;
 mod plan;
 mod plan_difference;
+mod platform_plan;
+mod platform_summary;
 mod point;
 mod point_metrics;
 mod predictions;
@@ -126,6 +128,8 @@ pub use outcome::{
     DirectionStats, InFlightAtEnd, Interval, LoadOutcome, OpenLoop, Replayed, TargetFacts, TargetKind,
 };
 pub use plan::{ComparePlan, GridPlan, Plan};
+pub use platform_plan::{PlatformDomain, PlatformPlan, PlatformRun};
+pub use platform_summary::{PlatformDomainNumbers, PlatformMetric, PlatformSummary};
 pub use point::{
     ClockCheck, Measured, PointKey, PointRecord, PointStatus, Record, RecordError, parse_records,
 };

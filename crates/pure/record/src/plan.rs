@@ -11,6 +11,7 @@ use crate::network_plan::NetworkPlan;
 use crate::oltp_study_plan::OltpStudyPlan;
 use crate::operations_plan::OperationsPlan;
 use crate::plan_difference::first_difference;
+use crate::platform_plan::PlatformPlan;
 use crate::predictions_plan::PredictionsPlan;
 use crate::sides_plan::SidesPlan;
 use crate::tiles_plan::TilesPlan;
@@ -44,6 +45,8 @@ pub enum Plan {
     Tiles(TilesPlan),
     /// Network paths natively, to guests and between guests.
     Network(NetworkPlan),
+    /// One platform, domain by domain, with a score ([Platform 2014], section VI).
+    Platform(PlatformPlan),
 }
 
 /// Points of a grid, each measured in several environments.
@@ -104,6 +107,7 @@ impl Plan {
             Self::Desktops(_) => "desktops",
             Self::Tiles(_) => "tiles",
             Self::Network(_) => "network",
+            Self::Platform(_) => "platform",
         }
     }
 
@@ -121,7 +125,8 @@ impl Plan {
             | Self::Application(_)
             | Self::Desktops(_)
             | Self::Tiles(_)
-            | Self::Network(_) => None,
+            | Self::Network(_)
+            | Self::Platform(_) => None,
         }
     }
 
@@ -139,7 +144,8 @@ impl Plan {
             | Self::Application(_)
             | Self::Desktops(_)
             | Self::Tiles(_)
-            | Self::Network(_) => None,
+            | Self::Network(_)
+            | Self::Platform(_) => None,
         }
     }
 
@@ -158,7 +164,8 @@ impl Plan {
             | Self::Application(_)
             | Self::Desktops(_)
             | Self::Tiles(_)
-            | Self::Network(_) => None,
+            | Self::Network(_)
+            | Self::Platform(_) => None,
         }
     }
 
@@ -192,10 +199,20 @@ impl Plan {
         if let Self::Tiles(plan) = self { Some(plan) } else { None }
     }
 
+    /// A platform's domains, if that is what is measured.
+    #[must_use]
+    pub fn platform(&self) -> Option<&PlatformPlan> {
+        if let Self::Platform(plan) = self { Some(plan) } else { None }
+    }
+
     /// What is compared side by side, where samples are measured of each.
     #[must_use]
     pub fn sides(&self) -> Option<SidesPlan> {
-        if let Self::Network(plan) = self { Some(plan.sides_plan()) } else { None }
+        match self {
+            Self::Network(plan) => Some(plan.sides_plan()),
+            Self::Platform(plan) => Some(plan.sides_plan()),
+            _ => None,
+        }
     }
 
     /// Names of the environments of a grid, the reference first; none where there is no grid.
@@ -218,6 +235,7 @@ impl Plan {
             Self::Desktops(plan) => plan.seed,
             Self::Tiles(plan) => plan.seed,
             Self::Network(plan) => plan.seed,
+            Self::Platform(plan) => plan.seed,
         }
     }
 

@@ -59,7 +59,9 @@ impl Records {
             }
             Plan::Desktops(_) => parse_records(text).map(|(records, whole)| (Self::Desktops(records), whole)),
             Plan::Tiles(_) => parse_records(text).map(|(records, whole)| (Self::Tiles(records), whole)),
-            Plan::Network(_) => parse_records(text).map(|(records, whole)| (Self::Samples(records), whole)),
+            Plan::Network(_) | Plan::Platform(_) => {
+                parse_records(text).map(|(records, whole)| (Self::Samples(records), whole))
+            }
         }
     }
 

@@ -11,9 +11,10 @@ use schemars::{JsonSchema, schema_for};
 use virtbench_record::{
     AdaptersSummary, ApplicationRecord, ApplicationStudySummary, ApplicationSummary, DesktopsRecord,
     DesktopsSummary, DeviationSummary, FenceStatus, LoadOutcome, NativeVsVmSummary, NeighboursSummary,
-    OltpOutcome, OltpRecord, OltpSummary, OperationLine, OperationsRecord, OperationsSummary, PointRecord,
-    PredictionsSummary, Profile, Provenance, SamplesRecord, SamplesSummary, SetRecord, SystemsSummary,
-    TilesRecord, TilesStudySummary, TilesSummary, Trial, UsersOutcome, WorkloadOutcome,
+    OltpOutcome, OltpRecord, OltpSummary, OperationLine, OperationsRecord, OperationsSummary,
+    PlatformSummary, PointRecord, PredictionsSummary, Profile, Provenance, SamplesRecord, SamplesSummary,
+    SetRecord, SystemsSummary, TilesRecord, TilesStudySummary, TilesSummary, Trial, UsersOutcome,
+    WorkloadOutcome,
 };
 
 fn check<T: JsonSchema>(name: &str) {
@@ -55,6 +56,7 @@ fn published_schemas_are_current() {
     check::<TilesStudySummary>("study-tiles.schema.json");
     check::<SamplesRecord>("samples.schema.json");
     check::<SamplesSummary>("study-network.schema.json");
+    check::<PlatformSummary>("study-platform.schema.json");
     check::<PredictionsSummary>("study-predictions.schema.json");
     check::<Trial>("trial.schema.json");
     check::<SystemsSummary>("study-deviation-systems.schema.json");

@@ -7,6 +7,7 @@ use virtbench_model::application_study::analyse_application_study;
 use virtbench_model::desktops::analyse_desktops;
 use virtbench_model::oltp::analyse_oltp;
 use virtbench_model::operations::analyse_operations;
+use virtbench_model::platform::score_platform;
 use virtbench_model::samples::analyse_samples;
 use virtbench_model::tiles_study::analyse_tiles_study;
 use virtbench_model::together::{analyse_deviation, analyse_neighbours};
@@ -24,8 +25,8 @@ use crate::run::Run;
 use crate::samples_rows::samples_csv;
 use crate::set_rows::sets_csv;
 use crate::takeaway::{
-    Takeaway, of_application_study, of_desktops, of_deviation, of_neighbours, of_oltp, of_operations, of_run,
-    of_samples, of_tiles_study, predictions_takeaway,
+    Takeaway, of_application_study, of_desktops, of_deviation, of_neighbours, of_oltp, of_operations,
+    of_platform, of_run, of_samples, of_tiles_study, predictions_takeaway,
 };
 use crate::tiles_rows::tiles_csv;
 use crate::trials::{head as predictions_head, predictions_html, trials_csv, trials_markdown};
@@ -62,6 +63,7 @@ pub fn html(provenance: &Provenance, records: &Records, histograms: &BTreeMap<St
         Plan::Application(plan) => page::application_study::page(provenance, plan, records.application()),
         Plan::Desktops(plan) => page::desktops::page(provenance, plan, records.desktops()),
         Plan::Tiles(plan) => page::tiles::page(provenance, plan, records.tiles()),
+        Plan::Platform(plan) => page::platform::page(provenance, plan, records.samples()),
         Plan::Network(_) => page::samples::page(provenance, &sides(provenance), records.samples()),
     }
 }
@@ -85,6 +87,7 @@ pub fn takeaway(provenance: &Provenance, records: &Records) -> Takeaway {
         }
         Plan::Desktops(plan) => of_desktops(provenance, plan, &analyse_desktops(plan, records.desktops())),
         Plan::Tiles(plan) => of_tiles_study(provenance, plan, &analyse_tiles_study(plan, records.tiles())),
+        Plan::Platform(plan) => of_platform(provenance, plan, &score_platform(plan, records.samples())),
         Plan::Network(_) => {
             let sides = sides(provenance);
             of_samples(provenance, &sides, &analyse_samples(&sides, records.samples()))
@@ -134,6 +137,10 @@ pub fn outline(provenance: &Provenance, records: &Records, histograms: &BTreeMap
             let all = records.tiles();
             page::tiles::head(provenance, plan, all, &analyse_tiles_study(plan, all)).outline(provenance)
         }
+        Plan::Platform(plan) => {
+            page::platform::head(provenance, plan, &score_platform(plan, records.samples()))
+                .outline(provenance)
+        }
         Plan::Network(_) => {
             let plan = sides(provenance);
             page::samples::head(provenance, &plan, &analyse_samples(&plan, records.samples()))
@@ -166,7 +173,7 @@ pub fn documents(
         Plan::Application(plan) => (application_study_csv(plan, records.application())?, None),
         Plan::Desktops(plan) => (desktops_csv(plan, records.desktops())?, None),
         Plan::Tiles(plan) => (tiles_csv(plan, records.tiles())?, None),
-        Plan::Network(_) => (samples_csv(records.samples())?, None),
+        Plan::Network(_) | Plan::Platform(_) => (samples_csv(records.samples())?, None),
     };
     Ok(Documents { html: html(provenance, records, histograms), csv, more })
 }

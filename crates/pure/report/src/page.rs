@@ -7,6 +7,7 @@ pub(crate) mod desktops;
 pub(crate) mod native_vs_vm;
 pub(crate) mod oltp;
 pub(crate) mod operations;
+pub(crate) mod platform;
 pub(crate) mod samples;
 pub(crate) mod sets;
 pub(crate) mod tiles;

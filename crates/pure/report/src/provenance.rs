@@ -328,7 +328,7 @@ pub(crate) fn section(
         Plan::Application(plan) => application(plan),
         Plan::Desktops(plan) => desktops(plan),
         Plan::Tiles(plan) => tiles(plan),
-        Plan::Network(_) => parts(&provenance.plan),
+        Plan::Network(_) | Plan::Platform(_) => parts(&provenance.plan),
     };
     let booted_elsewhere = provenance.machines.iter().any(|machine| machine.guest.is_some());
     html! {

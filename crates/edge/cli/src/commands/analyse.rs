@@ -75,6 +75,7 @@ fn open(path: &Path) -> Result<Source, Failure> {
             Plan::Desktops(_) => "desktops",
             Plan::Tiles(_) => "tiles",
             Plan::Network(_) => "network paths",
+            Plan::Platform(_) => "a platform",
         };
         let message = format!("{0} is a run of {what}: `virtbench report {0}` shows it", path.display());
         return Err(Failure::message(Kind::Usage, message));

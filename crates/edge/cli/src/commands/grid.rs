@@ -9,7 +9,10 @@ use crate::small_file;
 
 /// [ESX Disk 2003]'s grid of this name, or the one in the file of this name.
 pub fn read(name: &str) -> Result<Grid, Failure> {
-    read_named(name, Grid::quick, Grid::paper)
+    match name {
+        "minute" => Ok(Grid::minute()),
+        _ => read_named(name, Grid::quick, Grid::paper),
+    }
 }
 
 /// The study's own grid of this name, or the one in the file of this name.

@@ -33,6 +33,7 @@ mod systems;
 #[cfg(feature = "full")]
 mod tiles;
 mod watch;
+mod whole_platform;
 
 pub use common::{conclusion, folder_path, study_failure};
 
@@ -65,6 +66,7 @@ pub fn estimate(command: &StudyCommand) -> Result<Estimate, Failure> {
         StudyCommand::Application(args) => application::estimate(args),
         #[cfg(feature = "full")]
         StudyCommand::Tiles(args) => tiles::estimate(args),
+        StudyCommand::Platform(args) => whole_platform::estimate(args),
         #[cfg(feature = "full")]
         StudyCommand::Network(args) => network::estimate(args),
         #[cfg(feature = "full")]
@@ -114,6 +116,7 @@ pub fn execute(command: &StudyCommand) -> Outcome {
         StudyCommand::Desktops(args) => desktops::execute(args),
         #[cfg(feature = "full")]
         StudyCommand::Tiles(args) => tiles::execute(args),
+        StudyCommand::Platform(args) => whole_platform::execute(args),
         #[cfg(feature = "full")]
         StudyCommand::Network(args) => network::execute(args),
     }

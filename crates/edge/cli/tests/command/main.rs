@@ -49,6 +49,8 @@ mod oltp_study;
 mod operations;
 mod operations_vsphere;
 mod outage;
+
+mod platform_study;
 mod power;
 mod predict;
 mod predictions;

@@ -10,10 +10,8 @@ pub(crate) mod host_name;
 pub(crate) mod job_in_study;
 pub(crate) mod prerequisites;
 pub(crate) mod programs;
-#[cfg(feature = "full")]
 pub(crate) mod progress;
 pub(crate) mod run;
-#[cfg(feature = "full")]
 pub(crate) mod sides;
 #[cfg(feature = "full")]
 pub(crate) mod steps;

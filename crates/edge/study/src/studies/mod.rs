@@ -14,6 +14,7 @@ pub(crate) mod network;
 pub(crate) mod oltp;
 #[cfg(feature = "full")]
 pub(crate) mod operations;
+pub(crate) mod platform;
 #[cfg(feature = "full")]
 pub(crate) mod predictions;
 #[cfg(feature = "full")]

@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use virtbench_record::{
-    ApplicationRecord, Better, DesktopsRecord, OltpRecord, OperationsRecord, PointKey, PointRecord,
-    Provenance, Records, SamplesRecord, SetRecord, TilesRecord, Trial,
+    ApplicationRecord, Better, DesktopsRecord, OltpRecord, OperationsRecord, PlatformPlan, PointKey,
+    PointRecord, Provenance, Records, SamplesRecord, SetRecord, TilesRecord, Trial,
 };
 
 use crate::application_study::analyse_application_study;
 use crate::desktops::analyse_desktops;
 use crate::oltp::analyse_oltp;
 use crate::operations::analyse_operations;
+use crate::platform::score_platform;
 use crate::quantity::{Quantity, is_worst};
 use crate::samples::analyse_samples;
 use crate::tiles_study::analyse_tiles_study;
@@ -245,6 +246,9 @@ fn of_application(provenance: &Provenance, records: &[ApplicationRecord]) -> Vec
 
 /// Each sample of each side, and as a multiple of the first side's; those that sum up a side are headlines.
 fn of_samples(provenance: &Provenance, records: &[SamplesRecord]) -> Vec<Measure> {
+    if let Some(plan) = provenance.plan.platform() {
+        return of_platform(plan, records);
+    }
     let Some(plan) = provenance.plan.sides() else { return Vec::new() };
     let first = plan.sides.first().cloned().unwrap_or_default();
     let mut measures = Vec::new();
@@ -261,6 +265,25 @@ fn of_samples(provenance: &Provenance, records: &[SamplesRecord]) -> Vec<Measure
         }
     }
     measures
+}
+
+/// The score, each domain's figure, and every ratio behind it. Scores of other numbers of domains have other names.
+fn of_platform(plan: &PlatformPlan, records: &[SamplesRecord]) -> Vec<Measure> {
+    let found = score_platform(plan, records);
+    let ratio = |subject: String, headline: bool, value: f64| {
+        measure(subject, "ratio to this host", "", Better::Higher, headline, value)
+    };
+    let names: Vec<&str> = found.counted().map(|domain| domain.name.as_str()).collect();
+    let score = found.score.map(|score| ratio(format!("score of {}", names.join(", ")), true, score.mean));
+    let domains = found.domains.iter().flat_map(|domain| {
+        let own = domain.ratio.map(|own| ratio(domain.name.clone(), true, own.mean));
+        let parts = domain
+            .metrics
+            .iter()
+            .map(|one| ratio(format!("{}, {}", domain.name, one.name), false, one.ratio));
+        own.into_iter().chain(parts).collect::<Vec<_>>()
+    });
+    score.into_iter().chain(domains).collect()
 }
 
 /// The most desktops with which users are content, and each group's percentile at every number.

@@ -1,7 +1,8 @@
 //! One to four desktops, whose operations take the longer the more there are.
 
 use virtbench_record::{
-    DesktopDone, DesktopGroup, DesktopNumbers, DesktopOperation, DesktopTimes, DesktopsKey, DesktopsMeasured, DesktopsPlan, DesktopsRecord, Plan, Provenance, Records, Status,
+    DesktopDone, DesktopGroup, DesktopNumbers, DesktopOperation, DesktopTimes, DesktopsKey, DesktopsMeasured,
+    DesktopsPlan, DesktopsRecord, Plan, Provenance, Records, Status,
 };
 use virtbench_samples::host::host_use;
 use virtbench_units::Random;

@@ -3,7 +3,9 @@
 use virtbench_model::predict::{Breakdown, Part, PredictionMethod, Rounding, WhatIf};
 use virtbench_model::{Prediction, Span};
 use virtbench_record::{
-    Capacity, Case, CaseSet, FORMAT, OltpCause, OltpEvent, OltpRecord, OltpStep, OltpTimeline, PROFILE_FORMAT, Plan, PredictionsPlan, Profile, Provenance, Quantity, Records, Source, Sourced, Status, Trial,
+    Capacity, Case, CaseSet, FORMAT, OltpCause, OltpEvent, OltpRecord, OltpStep, OltpTimeline,
+    PROFILE_FORMAT, Plan, PredictionsPlan, Profile, Provenance, Quantity, Records, Source, Sourced, Status,
+    Trial,
 };
 use virtbench_report::{PredictionPage, prediction_html};
 use virtbench_units::LatencyRecorder;

@@ -3,7 +3,8 @@
 use serde_json::json;
 use virtbench_model::tiles::analyse_tiles;
 use virtbench_record::{
-    Plan, Provenance, Records, Status, TableFacts, TileDone, TileEnergy, TileHostSecond, TileMemberMeasured, TileRow, TileSecond, TileTable, TilesKey, TilesMeasured, TilesPlan, TilesRecord,
+    Plan, Provenance, Records, Status, TableFacts, TileDone, TileEnergy, TileHostSecond, TileMemberMeasured,
+    TileRow, TileSecond, TileTable, TilesKey, TilesMeasured, TilesPlan, TilesRecord,
 };
 use virtbench_report::TilesPage;
 use virtbench_samples::host::host_use;

@@ -37,6 +37,7 @@ pub fn show(dir: &Path, json: bool) -> Outcome {
             machines(out, &homes)
         }
         Plan::Network(_)
+        | Plan::Platform(_)
         | Plan::NativeVsVm(_)
         | Plan::Adapters(_)
         | Plan::Compare(_)

@@ -86,6 +86,20 @@ impl Grid {
         }
     }
 
+    /// Blocks of 4 KiB at the corners of the surface, once: what fits ten seconds.
+    #[must_use]
+    pub fn minute() -> Self {
+        Self {
+            name: "minute".into(),
+            blocks_bytes: vec![4 << 10],
+            read_percents: vec![0, 100],
+            random_percents: vec![0, 100],
+            repetitions: 1,
+            ramp_ns: 150_000_000,
+            time_ns: 400_000_000,
+        }
+    }
+
     /// [ESX Adapters 2006]'s matrix (Table 1): 4 to 64 KiB x read or write x sequential or random, 60 s of ramp-up
     /// and three minutes each. The paper measured each point once; so does this.
     #[must_use]

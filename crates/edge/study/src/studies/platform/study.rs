@@ -1,0 +1,107 @@
+//! The study of a platform: a domain at a time, each by the runs of other studies.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use virtbench_model::platform::samples_of_domain;
+use virtbench_record::{
+    GuestFacts, Plan, PlatformDomain, PlatformPlan, Provenance, Records, SamplesMeasured,
+};
+use virtbench_runs::{LoadedRun, load_any_run};
+
+use super::part::run_part;
+use crate::runner::course::nanoseconds;
+use crate::runner::estimate::Estimate;
+use crate::runner::progress::Progress;
+use crate::runner::run::{Run, RunEnd};
+use crate::runner::sides::SidesSchedule;
+use crate::runner::steps::{NoResult, Schedule, Steps, Study, Taken, run_study};
+use crate::study_error::StudyError;
+
+/// Says what a run comes to, in a sentence.
+pub type Sentence = fn(&Provenance, &Records) -> String;
+
+/// A study of a platform.
+#[derive(Debug)]
+pub struct PlatformStudy {
+    plan: PlatformPlan,
+    program: PathBuf,
+    sentence: Sentence,
+}
+
+impl PlatformStudy {
+    /// One by a plan, whose runs are those of this program; `sentence` says what one comes to.
+    #[must_use]
+    pub fn new(plan: PlatformPlan, program: PathBuf, sentence: Sentence) -> Self {
+        Self { plan, program, sentence }
+    }
+
+    /// What is measured, and about how long that takes.
+    #[must_use]
+    pub fn estimate(plan: &PlatformPlan) -> Estimate {
+        SidesSchedule::new(Plan::Platform(plan.clone())).estimate()
+    }
+
+    /// Measures what is missing in the run folder. The runs of the domains lie in it, and are gone on with where one has begun.
+    ///
+    /// # Errors
+    /// It failed before anything was measured. Any other failure is the answer, and the folder holds what was measured until then.
+    pub fn run(&mut self, run: &mut Run<'_>) -> Result<RunEnd, StudyError> {
+        run_study(&SidesSchedule::new(Plan::Platform(self.plan.clone())), self, run)
+    }
+
+    fn domain(&self, name: &str) -> Result<PlatformDomain, NoResult> {
+        let found = self.plan.domains.iter().find(|domain| domain.name == name);
+        found.cloned().ok_or_else(|| StudyError::input(format!("{name} is no domain: a defect")).into())
+    }
+}
+
+impl PlatformStudy {
+    fn once(
+        &self,
+        key: &SamplesKey,
+        folder: &Path,
+        progress: &mut Progress<'_>,
+    ) -> Result<Taken<SamplesMeasured>, NoResult> {
+        let begun = Instant::now();
+        let domain = self.domain(&key.side)?;
+        let mut runs: Vec<(String, LoadedRun<Records>)> = Vec::new();
+        for run in &domain.runs {
+            let folder = folder.join(run.folder(&key.side, key.repetition));
+            run_part(&self.program, run, &folder, Duration::from_nanos(domain.takes_ns), progress)?;
+            runs.push((run.name.clone(), read(&folder)?));
+        }
+        let of_runs: Vec<(String, &Provenance, &Records)> =
+            runs.iter().map(|(name, run)| (name.clone(), &run.provenance, &run.records)).collect();
+        let samples = samples_of_domain(&of_runs).map_err(NoResult::failed)?;
+        let guest = runs.iter().find_map(|(_, run)| run.provenance.guest.clone());
+        // Of two runs neither says how they compare.
+        let notes = match of_runs.as_slice() {
+            [(_, provenance, records)] => vec![(self.sentence)(provenance, records)],
+            _ => Vec::new(),
+        };
+        let elapsed_ns = nanoseconds(begun.elapsed());
+        Ok(Taken::of(SamplesMeasured { samples, notes, elapsed_ns, ..SamplesMeasured::default() }, guest))
+    }
+}
+
+impl Study for PlatformStudy {
+    type Schedule = SidesSchedule;
+
+    fn measure(
+        &mut self,
+        first: SamplesKey,
+        steps: &mut Steps<'_, '_, SidesSchedule>,
+    ) -> Result<(), StudyError> {
+        let (key, folder) = (first.clone(), steps.folder().to_owned());
+        let once = |progress: &mut Progress<'_>| {
+            progress.doing(&format!("{}: repetition {}", key.side, key.repetition + 1));
+            self.once(&key, &folder, progress)
+        };
+        steps.take(first, once).map(drop)
+    }
+}
+
+fn read(folder: &Path) -> Result<LoadedRun<Records>, NoResult> {
+    load_any_run(folder).map_err(|error| NoResult::failed(error.to_string()))
+}

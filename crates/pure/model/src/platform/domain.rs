@@ -1,0 +1,127 @@
+//! What the runs of one domain come to: ratios of VMs to this host itself, and the figures behind them.
+
+use virtbench_record::{Better, Provenance, Records, Sample};
+
+use crate::history::{Measure, measures};
+
+/// What a ratio has between the two that it is of.
+const OF: &str = " / ";
+
+/// Why the runs of a domain have no ratio, in words.
+pub type Ratios = Result<Vec<Sample>, String>;
+
+/// Whether a sample of a domain is a ratio to this host, and so has a part in the score.
+#[must_use]
+pub fn is_ratio(sample: &Sample) -> bool {
+    sample.unit.is_empty() && sample.better != Better::Neither && sample.name.contains(OF)
+}
+
+/// The figures of a domain. One run compares by itself, and its ratios to the first side are taken. Of two the second is compared with
+/// the first, figure by figure.
+///
+/// # Errors
+/// There is nothing to compare, or a figure of the first run is missing in the second.
+pub fn samples_of_domain(runs: &[(String, &Provenance, &Records)]) -> Ratios {
+    let samples = match runs {
+        [(_, provenance, records)] => {
+            measures(provenance, records).iter().filter(|one| one.headline).map(sample).collect()
+        }
+        [(first, provenance, records), (second, other_provenance, other_records)] => {
+            let [first_figures, second_figures] =
+                [measures(provenance, records), measures(other_provenance, other_records)];
+            against((first, &first_figures), (second, &second_figures))?
+        }
+        _ => return Err("a domain has one run or two: a defect".into()),
+    };
+    if samples.iter().any(is_ratio) { Ok(samples) } else { Err("nothing was measured on both sides".into()) }
+}
+
+fn sample(measure: &Measure) -> Sample {
+    let name = format!("{} ({})", measure.quantity, measure.subject);
+    Sample { name, unit: measure.unit.clone(), better: measure.better, value: measure.value }
+}
+
+/// Each headline of the second run as a multiple of the same of the first.
+fn against((first, figures): (&str, &[Measure]), (second, others): (&str, &[Measure])) -> Ratios {
+    let mut samples = Vec::new();
+    for figure in figures.iter().filter(|one| one.headline) {
+        let is_same = |other: &&Measure| other.subject == figure.subject && other.quantity == figure.quantity;
+        let what = format!("{}, {}", figure.quantity, figure.subject);
+        let other =
+            others.iter().find(is_same).ok_or_else(|| format!("{what} was not measured in {second}"))?;
+        let named = |run: &str, value: f64| Sample {
+            name: format!("{what} ({run})"),
+            unit: figure.unit.clone(),
+            better: figure.better,
+            value,
+        };
+        samples.push(named(first, figure.value));
+        samples.push(named(second, other.value));
+        let value = ratio(figure.value, other.value, figure.better);
+        samples.push(Sample {
+            name: format!("{what} ({second}{OF}{first})"),
+            unit: String::new(),
+            better: figure.better,
+            value,
+        });
+    }
+    Ok(samples)
+}
+
+/// How many times the first the second is. Where the second has done nothing, it is the worst there is.
+fn ratio(first: f64, second: f64, better: Better) -> f64 {
+    match better {
+        Better::Lower if second.is_infinite() => f64::MAX,
+        _ if first > 0.0 => second / first,
+        _ => f64::NAN,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use virtbench_samples::samples as synthetic;
+
+    use super::*;
+
+    fn figure(subject: &str, better: Better, value: f64) -> Measure {
+        Measure {
+            subject: subject.into(),
+            quantity: "throughput".into(),
+            unit: "1/s".into(),
+            better,
+            headline: true,
+            value,
+        }
+    }
+
+    #[test]
+    fn a_run_that_compares_by_itself_gives_its_ratios_to_the_first_side() {
+        let plan = virtbench_record::Plan::Network(synthetic::plan());
+        let provenance = virtbench_samples::grid::described(plan);
+        let records = Records::Samples(synthetic::records());
+        let samples = samples_of_domain(&[("network".into(), &provenance, &records)]).unwrap();
+        let ratios: Vec<&Sample> = samples.iter().filter(|one| is_ratio(one)).collect();
+        assert!(ratios.iter().all(|one| one.name.ends_with("(tap / native)")), "{ratios:?}");
+        assert!(ratios.iter().any(|one| one.name.starts_with("requests ") && (one.value - 0.1).abs() < 1e-9));
+        let empty = Records::Samples(Vec::new());
+        assert!(samples_of_domain(&[("network".into(), &provenance, &empty)]).is_err());
+    }
+
+    #[test]
+    fn of_two_runs_the_second_is_compared_with_the_first_and_nothing_may_be_missing() {
+        let native = [figure("mean of 1", Better::Higher, 100.0), figure("mean of 2", Better::Higher, 80.0)];
+        let vm = [figure("mean of 1", Better::Higher, 50.0), figure("mean of 2", Better::Higher, 0.0)];
+        let samples = against(("native", &native), ("vm", &vm)).unwrap();
+        let ratios: Vec<f64> = samples.iter().filter(|one| is_ratio(one)).map(|one| one.value).collect();
+        assert_eq!((ratios, samples.len()), (vec![0.5, 0.0], 6));
+        let why = against(("native", &native), ("vm", &vm[..1])).unwrap_err();
+        assert_eq!(why, "throughput, mean of 2 was not measured in vm");
+    }
+
+    #[test]
+    fn a_side_that_never_answered_is_the_worst_there_is() {
+        assert_eq!(ratio(10.0, f64::INFINITY, Better::Lower), f64::MAX);
+        assert_eq!(ratio(10.0, 0.0, Better::Higher), 0.0);
+        assert!(ratio(0.0, 0.0, Better::Higher).is_nan());
+    }
+}

@@ -1,0 +1,296 @@
+//! The score of a platform, from the samples of its domains.
+
+use std::collections::BTreeMap;
+
+use virtbench_record::{Better, PlatformPlan, SamplesRecord};
+
+use super::domain::is_ratio;
+use crate::interval::Estimate;
+use crate::kind::FigureKind;
+
+/// One figure of a domain, over the repetitions.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MetricScore {
+    /// What was measured, such as `throughput (vm / native, all points)`.
+    pub name: String,
+    /// Which direction of the figure is better.
+    pub better: Better,
+    /// The ratio, turned so that more is better; zero where one side did nothing.
+    pub ratio: f64,
+}
+
+impl MetricScore {
+    /// What was measured, without what it was compared with.
+    #[must_use]
+    pub fn short_name(&self) -> &str {
+        self.name.rsplit_once(" (").map_or(&self.name, |(short, _)| short)
+    }
+}
+
+/// One domain.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DomainScore {
+    /// Its name.
+    pub name: String,
+    /// How much it counts.
+    pub weight: f64,
+    /// Its figures; none where it was not measured.
+    pub metrics: Vec<MetricScore>,
+    /// The geometric mean of its figures, with its interval over the repetitions.
+    pub ratio: Option<Estimate>,
+    /// What each of its runs comes to, in a sentence; those of the last repetition.
+    pub sentences: Vec<String>,
+    /// Why it has no figure, or why repetitions have none.
+    pub failures: Vec<String>,
+    /// What this host lacks for it.
+    pub unavailable: Option<String>,
+    /// By repetition.
+    by_repetition: BTreeMap<u32, f64>,
+}
+
+/// All domains, in the plan's order, and the score.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlatformScore {
+    /// The domains.
+    pub domains: Vec<DomainScore>,
+    /// The weighted geometric mean of the domains that were measured; nothing where none was.
+    pub score: Option<Estimate>,
+}
+
+impl PlatformScore {
+    /// The domains that have a part in the score.
+    pub fn counted(&self) -> impl Iterator<Item = &DomainScore> {
+        self.domains.iter().filter(|domain| domain.ratio.is_some() && domain.weight > 0.0)
+    }
+
+    /// The figures of all domains that lose most against this host, the worst first.
+    #[must_use]
+    pub fn dearest(&self, most: usize) -> Vec<(&DomainScore, &MetricScore)> {
+        let of = |domain: &'_ DomainScore| domain.metrics.len();
+        let mut all: Vec<(&DomainScore, &MetricScore)> = Vec::new();
+        for domain in self.domains.iter().filter(|domain| of(domain) > 0) {
+            all.extend(domain.metrics.iter().map(|metric| (domain, metric)));
+        }
+        all.sort_by(|one, other| one.1.ratio.total_cmp(&other.1.ratio));
+        all.truncate(most);
+        all
+    }
+}
+
+/// The score of what was measured. The plan's seed determines the resampling.
+#[must_use]
+pub fn score_platform(plan: &PlatformPlan, records: &[SamplesRecord]) -> PlatformScore {
+    let domains: Vec<DomainScore> = plan
+        .domains
+        .iter()
+        .map(|one| domain(&one.name, plan.weight(&one.name), records, plan.seed))
+        .collect();
+    let score = score(&domains, plan.seed);
+    PlatformScore { domains, score }
+}
+
+fn domain(name: &str, weight: f64, records: &[SamplesRecord], seed: u64) -> DomainScore {
+    let of_domain = || records.iter().filter(|record| record.key.side == name);
+    let mut by_metric: Vec<(String, Better, Vec<f64>)> = Vec::new();
+    let mut by_repetition = BTreeMap::new();
+    let mut sentences = Vec::new();
+    for record in of_domain() {
+        let Some(measured) = record.measured() else { continue };
+        sentences.clone_from(&measured.notes);
+        let ratios: Vec<(String, Better, f64)> = measured
+            .samples
+            .iter()
+            .filter(|one| is_ratio(one))
+            .map(|one| (one.name.clone(), one.better, turned(one.value, one.better)))
+            .collect();
+        let values: Vec<f64> = ratios.iter().map(|(.., ratio)| *ratio).collect();
+        if let Some(mean) = geometric(&values, |_| 1.0) {
+            by_repetition.insert(record.key.repetition, mean);
+        }
+        for (name, better, ratio) in ratios {
+            match by_metric.iter_mut().find(|(other, ..)| *other == name) {
+                Some((.., values)) => values.push(ratio),
+                None => by_metric.push((name, better, vec![ratio])),
+            }
+        }
+    }
+    let metrics = by_metric.into_iter().filter_map(|(name, better, values)| {
+        Some(MetricScore { name, better, ratio: geometric(&values, |_| 1.0)? })
+    });
+    let measured = |record: &SamplesRecord| by_repetition.contains_key(&record.key.repetition);
+    let failures = of_domain()
+        .filter(|record| !measured(record))
+        .filter_map(|record| record.failure().map(str::to_owned));
+    let failures: Vec<String> = failures.collect();
+    DomainScore {
+        name: name.to_owned(),
+        weight,
+        metrics: metrics.collect(),
+        ratio: estimate(&by_repetition.values().copied().collect::<Vec<_>>(), seed),
+        sentences,
+        failures,
+        unavailable: of_domain().find_map(|record| record.unavailable().map(str::to_owned)),
+        by_repetition,
+    }
+}
+
+/// The mean over domains in each repetition that has all of them, and then over repetitions: domains of one repetition were measured
+/// next to each other.
+fn score(domains: &[DomainScore], seed: u64) -> Option<Estimate> {
+    let counted: Vec<&DomainScore> =
+        domains.iter().filter(|domain| domain.ratio.is_some() && domain.weight > 0.0).collect();
+    let first = counted.first()?;
+    let whole = first.by_repetition.keys().filter_map(|repetition| {
+        let values: Option<Vec<f64>> =
+            counted.iter().map(|domain| domain.by_repetition.get(repetition).copied()).collect();
+        geometric(&values?, |index| counted[index].weight)
+    });
+    let whole: Vec<f64> = whole.collect();
+    if !whole.is_empty() {
+        return estimate(&whole, seed);
+    }
+    // No repetition has all domains: their means are all there is, and how far they spread is not known.
+    let means: Vec<f64> = counted.iter().filter_map(|domain| Some(domain.ratio?.mean)).collect();
+    let mean = geometric(&means, |index| counted[index].weight)?;
+    Some(Estimate { mean, samples: 1, interval: None })
+}
+
+/// More is better.
+fn turned(ratio: f64, better: Better) -> f64 {
+    match better {
+        Better::Higher => ratio,
+        Better::Lower if ratio > 0.0 => 1.0 / ratio,
+        Better::Lower | Better::Neither => f64::NAN,
+    }
+}
+
+/// The weighted mean by logarithms: zero where one is zero. Nothing of no values, and of values that are no numbers.
+fn geometric(values: &[f64], weight: impl Fn(usize) -> f64) -> Option<f64> {
+    if values.is_empty() || values.iter().any(|value| !value.is_finite() || *value < 0.0) {
+        return None;
+    }
+    let total: f64 = (0..values.len()).map(&weight).sum();
+    let sum: f64 = values.iter().enumerate().map(|(index, value)| weight(index) * value.ln()).sum();
+    (total > 0.0).then(|| (sum / total).exp())
+}
+
+/// Zero in one repetition is zero in all: a ratio of nothing has no logarithm, and is not passed over.
+fn estimate(ratios: &[f64], seed: u64) -> Option<Estimate> {
+    if ratios.contains(&0.0) {
+        return Some(Estimate { mean: 0.0, samples: ratios.len(), interval: None });
+    }
+    FigureKind::Ratio.estimate(ratios, seed)
+}
+
+#[cfg(test)]
+mod tests {
+    use virtbench_record::{NoDetail, PlatformDomain, Sample, SamplesMeasured, Status};
+    use virtbench_samples::samples::record;
+
+    use super::*;
+
+    fn plan(weights: &[(&str, f64)]) -> PlatformPlan {
+        let domain = |name: &str| PlatformDomain { name: name.into(), runs: Vec::new(), takes_ns: 0 };
+        PlatformPlan {
+            profile: "minute".into(),
+            domains: ["storage", "memory", "network"].map(domain).into(),
+            repetitions: 2,
+            weights: weights.iter().map(|(name, weight)| ((*name).to_owned(), *weight)).collect(),
+            accelerator: "tcg".into(),
+            seed: 1,
+        }
+    }
+
+    fn measured(domain: &str, repetition: u32, ratios: &[(&str, Better, f64)]) -> SamplesRecord {
+        let samples = ratios.iter().map(|(name, better, value)| Sample {
+            name: format!("{name} (vm / native)"),
+            unit: String::new(),
+            better: *better,
+            value: *value,
+        });
+        let own = Sample::new("vm: rate", "1/s", Better::Higher, 5.0);
+        let samples = samples.chain([own]).collect();
+        let measured =
+            SamplesMeasured { samples, notes: vec!["It is so.".into()], ..SamplesMeasured::default() };
+        let status = Status::measured(measured);
+        SamplesRecord { status, ..record(domain, repetition, 1.0) }
+    }
+
+    fn failed(domain: &str, status: Status<SamplesMeasured>) -> SamplesRecord {
+        SamplesRecord { status, ..record(domain, 0, 1.0) }
+    }
+
+    #[test]
+    fn the_score_is_the_geometric_mean_of_domains_whose_figures_are_turned_so_that_more_is_better() {
+        // Storage: the root of 0.5 times 1 / 2, which is 0.5. Memory 0.9. The score: the root of 0.45.
+        let storage = [("rate", Better::Higher, 0.5), ("time", Better::Lower, 2.0)];
+        let records =
+            [measured("storage", 0, &storage), measured("memory", 0, &[("copy", Better::Higher, 0.9)])];
+        let found = score_platform(&plan(&[]), &records);
+        let ratio = |index: usize| found.domains[index].ratio.map(|ratio| ratio.mean);
+        assert!((ratio(0).unwrap() - 0.5).abs() < 1e-12 && (ratio(1).unwrap() - 0.9).abs() < 1e-12);
+        assert_eq!((ratio(2), found.counted().count()), (None, 2), "the network takes no part");
+        let score = found.score.unwrap();
+        assert!((score.mean - 0.45f64.sqrt()).abs() < 1e-12 && score.interval.is_none(), "{score:?}");
+        assert_eq!(found.domains[0].sentences, ["It is so."]);
+    }
+
+    #[test]
+    fn weights_count_and_a_domain_of_no_weight_has_no_part() {
+        let records = [
+            measured("storage", 0, &[("rate", Better::Higher, 0.25)]),
+            measured("memory", 0, &[("copy", Better::Higher, 1.0)]),
+            measured("network", 0, &[("rate", Better::Higher, 0.001)]),
+        ];
+        // The cube root of 0.25 x 1 x 1.
+        let found = score_platform(&plan(&[("memory", 2.0), ("network", 0.0)]), &records);
+        assert!((found.score.unwrap().mean - 0.25f64.cbrt()).abs() < 1e-12);
+        assert_eq!(found.counted().count(), 2);
+    }
+
+    #[test]
+    fn a_side_that_did_nothing_makes_the_score_nothing() {
+        let records = [
+            measured("storage", 0, &[("rate", Better::Higher, 0.0)]),
+            measured("memory", 0, &[("copy", Better::Higher, 0.9)]),
+        ];
+        assert_eq!(score_platform(&plan(&[]), &records).score.map(|score| score.mean), Some(0.0));
+    }
+
+    #[test]
+    fn the_interval_is_over_repetitions_that_have_every_domain() {
+        let mut records = Vec::new();
+        for (repetition, storage) in [(0, 0.5), (1, 0.4), (2, 0.45)] {
+            records.push(measured("storage", repetition, &[("rate", Better::Higher, storage)]));
+            if repetition < 2 {
+                records.push(measured("memory", repetition, &[("copy", Better::Higher, 0.9)]));
+            }
+        }
+        let score = score_platform(&plan(&[]), &records).score.unwrap();
+        assert!((score.mean - (0.5f64 * 0.4).sqrt().mul_add(0.9, 0.0).sqrt()).abs() < 1e-12, "{score:?}");
+        assert!(score.samples == 2 && score.span().is_some_and(|span| span.contains(score.mean)));
+    }
+
+    #[test]
+    fn a_domain_that_failed_or_is_not_to_be_had_says_so_and_nothing_measured_is_no_score() {
+        let records = [
+            failed("storage", Status::Failed { why: "the guest died".into(), detail: NoDetail::default() }),
+            failed("memory", Status::Unavailable { why: "not in this build".into() }),
+        ];
+        let found = score_platform(&plan(&[]), &records);
+        assert_eq!(found.domains[0].failures, ["the guest died"]);
+        assert_eq!(found.domains[1].unavailable.as_deref(), Some("not in this build"));
+        assert!(found.score.is_none() && found.dearest(3).is_empty());
+    }
+
+    #[test]
+    fn what_costs_most_is_named_first() {
+        let records = [
+            measured("storage", 0, &[("rate", Better::Higher, 0.5), ("time", Better::Lower, 10.0)]),
+            measured("memory", 0, &[("copy", Better::Higher, 0.9)]),
+        ];
+        let found = score_platform(&plan(&[]), &records);
+        let names: Vec<&str> = found.dearest(2).iter().map(|(_, metric)| metric.name.as_str()).collect();
+        assert_eq!(names, ["time (vm / native)", "rate (vm / native)"]);
+    }
+}

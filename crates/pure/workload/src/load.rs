@@ -343,10 +343,10 @@ impl LoadSpec {
                 "the trace alone says what is done when; leave one out",
             );
         }
-        if let Some(Rate { per_second, .. }) = self.rate {
-            if !(0.001..=MAX_RATE).contains(&per_second) {
-                return Err(LoadError::Rate { per_second });
-            }
+        if let Some(Rate { per_second, .. }) = self.rate
+            && !(0.001..=MAX_RATE).contains(&per_second)
+        {
+            return Err(LoadError::Rate { per_second });
         }
         let length_ns = self.trace.as_ref().and_then(Recording::paced_length_ns);
         if length_ns.is_some_and(|length_ns| self.ramp_ns > length_ns) {

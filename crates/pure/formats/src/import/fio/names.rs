@@ -66,6 +66,30 @@ const OWN_ENGINES: &[&str] = &[
     "windowsaio",
 ];
 
+/// What runs instead of some options that cannot be honoured.
+const INSTEAD: &[(&str, &str)] = &[
+    ("read_iolog", "`trace` replays such a log"),
+    ("replay_no_stall", "`trace` replays a log, as fast as it can with the pace max"),
+    ("replay_redirect", "`trace` replays a log on any target"),
+    ("replay_time_scale", "`trace` replays a log, at a pace such as 2x"),
+    ("nrfiles", "give each file a job"),
+    ("numa_cpu_nodes", "cpus_allowed pins to processors"),
+    ("numa_mem_policy", "cpus_allowed pins to processors, whose memory is near"),
+    ("verify_backlog", "without it blocks are verified as they are read"),
+    ("verify_pattern", "without it blocks are verified by a header"),
+    ("latency_target", "rate limits a job, and a search for saturation finds the most that keeps to a latency"),
+    ("unlink_each_loop", "a file is made once: give each loop a job"),
+    ("pre_read", "a job of reads before it, with stonewall"),
+    ("iodepth_batch_complete_min", "leave it out: each completion lets another operation start"),
+    ("iodepth_batch_complete_max", "leave it out: each completion lets another operation start"),
+    ("thinktime_spin", "thinktime sleeps"),
+];
+
+/// What runs instead of an option, as the end of a sentence; empty where nothing does.
+pub fn instead(name: &str) -> String {
+    INSTEAD.iter().find(|(known, _)| *known == name).map_or_else(String::new, |(_, hint)| format!("; {hint}"))
+}
+
 /// Whether fio has an option of that name.
 pub fn is_option(name: &str) -> bool {
     KNOWN.split_whitespace().any(|known| known == name)
@@ -74,7 +98,7 @@ pub fn is_option(name: &str) -> bool {
 /// Why an option that cannot be set is refused: it is a slip, or has no meaning here.
 pub fn unknown_option(name: &str) -> String {
     if is_option(name) {
-        return "an option of fio that cannot be honoured here".into();
+        return format!("an option of fio that cannot be honoured here{}", instead(name));
     }
     format!("fio has no such option{}", suggestion(name, KNOWN.split_whitespace()))
 }
@@ -108,6 +132,8 @@ mod tests {
     fn a_slip_is_told_from_an_option_without_meaning() {
         assert_eq!(unknown_option("iodpeth"), "fio has no such option; did you mean iodepth?");
         assert_eq!(unknown_option("atomic"), "an option of fio that cannot be honoured here");
+        assert!(unknown_option("read_iolog").ends_with("here; `trace` replays such a log"));
+        assert!(INSTEAD.iter().all(|(name, _)| is_option(name)), "{INSTEAD:?}");
         assert_eq!(unknown_option("qqqqqqqq"), "fio has no such option");
         assert!(foreign_engine("cpuio").contains("neither block nor file"));
         assert!(foreign_engine("external:/x.so").contains("neither block nor file"));

@@ -7,7 +7,7 @@ use super::draft::{Draft, Engine, Quantity};
 use super::expand::expand;
 use super::ini::Setting;
 use super::mix::{Pattern, placements};
-use super::names::{foreign_engine, unknown_option};
+use super::names::{foreign_engine, instead, unknown_option};
 use super::values::{bytes, integer, numbers_by_direction, pattern, processors, switch, time_ns};
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -166,7 +166,8 @@ pub fn apply(
     let value = value.as_deref();
     if let Some((_, neutral)) = NEUTRAL.iter().find(|(known, _)| *known == key) {
         if !value.is_some_and(|value| neutral.contains(&value)) {
-            findings.ignore(at, format!("{}: this engine cannot do that", written()));
+            let hint = instead(key);
+            findings.ignore(at, format!("{}: this engine cannot do that{hint}", written()));
         }
         return;
     }
@@ -344,7 +345,7 @@ fn set_ends(draft: &mut Draft, key: &str, value: Option<&str>) -> Result<bool, S
         "zonemode" => match given(value)? {
             "none" => draft.zones.0 = false,
             "strided" => draft.zones.0 = true,
-            _ => return Err("only none and strided are known".into()),
+            _ => return Err("only none and strided are known: zoned drives are not loaded as such".into()),
         },
         "zonesize" => draft.zones.1 = Some(size(value)?),
         "zoneskip" => draft.zones.2 = size(value)?,

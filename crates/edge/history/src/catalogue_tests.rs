@@ -40,7 +40,7 @@ fn runs_are_found_once_and_forgotten_when_they_are_gone() {
     }
     fs::create_dir_all(root.join("damaged")).unwrap();
     fs::write(root.join("damaged/run.json"), "{").unwrap();
-    let mut catalogue = Catalogue::open(&folder.path().join("new/history.sqlite")).unwrap();
+    let mut catalogue = Catalogue::open(folder.path().join("new/history.sqlite")).unwrap();
     let scanned = catalogue.scan(std::slice::from_ref(&root)).unwrap();
     assert_eq!((scanned.read, scanned.unchanged, scanned.unreadable.len()), (2, 0, 1));
     assert_eq!(folders(&catalogue, &Filter::default()), ["a", "b"]);
@@ -64,7 +64,7 @@ fn filters_take_runs_by_folder_study_host_tag_and_time() {
         run(&folder.path().join(name), at, cpu);
     }
     write_tags(&folder.path().join("one"), &["before".into()], &[]).unwrap();
-    let mut catalogue = Catalogue::open(&folder.path().join("history.sqlite")).unwrap();
+    let mut catalogue = Catalogue::open(folder.path().join("history.sqlite")).unwrap();
     catalogue.scan(&[folder.path().to_owned()]).unwrap();
     let shown = |filter: Filter| folders(&catalogue, &filter);
     assert_eq!(shown(Filter { host: Some("epyc".into()), ..Filter::default() }), ["one", "three"]);

@@ -8,6 +8,9 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::{log, say};
 
+/// How often what has no length moves.
+const TURN: Duration = Duration::from_millis(200);
+
 /// A bar over `length` units. Drawn on stderr, and only if that is a terminal.
 pub fn bar(length: u64, what: &str) -> ProgressBar {
     let style = ProgressStyle::with_template("{msg}  [{wide_bar}] {percent:>3} %  {eta} left")
@@ -44,6 +47,17 @@ pub fn tick(bar: &ProgressBar, elapsed: Duration) {
     let Some(length_ms) = bar.length() else { return bar.tick() };
     bar.set_position(elapsed_ms.min(length_ms));
     bar.set_prefix(format!("{} s left", length_ms.saturating_sub(elapsed_ms).div_ceil(1000)));
+}
+
+/// Does what takes a time that nobody knows, and shows meanwhile what that is and for how long it has lasted.
+pub fn during<T>(what: &str, work: impl FnOnce() -> T) -> T {
+    let style = ProgressStyle::with_template("{spinner} {msg}  {elapsed}")
+        .unwrap_or_else(|_| ProgressStyle::default_spinner());
+    let bar = shown(ProgressBar::new_spinner()).with_style(style).with_message(what.to_owned());
+    bar.enable_steady_tick(TURN);
+    let done = work();
+    bar.finish_and_clear();
+    done
 }
 
 /// How fast a load goes: over the last second, which is what a person can read.

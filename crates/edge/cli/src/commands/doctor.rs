@@ -9,6 +9,7 @@ use virtbench_lab::{Check, Status, cache_directory, examine_host};
 use super::doctor_fix;
 use crate::args::{DoctorArgs, left_out};
 use crate::exit::{Failure, Kind, Outcome};
+use crate::progress;
 use crate::say::print_json;
 
 /// What `--json` prints.
@@ -26,7 +27,10 @@ pub fn execute(args: &DoctorArgs) -> Outcome {
         // Not there is as good as gone.
         let _ = fs::remove_file(cache_directory().join("accelerator.json"));
     }
-    let checks = examine_host(&args.target_dir, args.kernel.as_deref());
+    let checks =
+        progress::during("looking at this machine; a guest boots where nobody has tried yet", || {
+            examine_host(&args.target_dir, args.kernel.as_deref())
+        });
     let left_out: Vec<&str> = left_out().collect();
     let missing = checks.iter().filter(|check| matches!(check.status, Status::Missing { .. })).count();
     let mut out = std::io::stdout().lock();

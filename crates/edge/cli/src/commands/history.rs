@@ -14,6 +14,7 @@ use virtbench_runs::read_provenance;
 use crate::args::history::{HistoryCommand, HistoryListArgs, HistoryPageArgs, HistoryTagArgs, SelectionArgs};
 use crate::commands::regression;
 use crate::exit::{Failure, Kind, Outcome};
+use crate::progress;
 use crate::say::{line, print_json, say, tell};
 use crate::text_table::{TextTable, left, right};
 use crate::xdg;
@@ -147,7 +148,8 @@ fn select(selection: &SelectionArgs) -> Result<Vec<HistoryRun>, Failure> {
     let folders: Vec<PathBuf> =
         selection.folders.iter().map(|folder| whole_path(folder)).collect::<Result<_, _>>()?;
     let mut catalogue = Catalogue::open(place(&path)?).map_err(failure)?;
-    let scanned = looked_through(&mut catalogue, &folders)?;
+    let scanned =
+        progress::during("looking through run folders", || looked_through(&mut catalogue, &folders))?;
     for (folder, why) in &scanned.unreadable {
         tell!("left out: {why} ({})", folder.display());
     }

@@ -10,6 +10,7 @@ use virtbench_record::FailureKind;
 
 use crate::args::sweep::SweepArgs;
 use crate::exit::{Failure, Kind, Outcome};
+use crate::progress;
 use crate::say::{print_json, say, tell};
 
 /// Names of VMs and volumes that are shown of a run; the rest are counted.
@@ -40,7 +41,8 @@ struct Shown<'a> {
 /// Shows what is left, and removes it with consent.
 pub fn execute(args: &SweepArgs) -> Outcome {
     let place = LeftPlace::parse(&args.platform).map_err(|error| failed(&error, Kind::Usage))?;
-    let mut runs = place.runs().map_err(|error| failed(&error, Kind::Guest))?;
+    let mut runs = progress::during("asking for what runs have left", || place.runs())
+        .map_err(|error| failed(&error, Kind::Guest))?;
     if let Some(label) = &args.label {
         runs.retain(|run| is_of(run, label));
     }
@@ -50,7 +52,7 @@ pub fn execute(args: &SweepArgs) -> Outcome {
         runs.iter().for_each(show);
     }
     let consents = !dead.is_empty() && (args.yes || (!args.json && is_asked(dead.len())?));
-    let removed = if consents { place.remove(&dead) } else { Ok(0) };
+    let removed = if consents { progress::during("removing it", || place.remove(&dead)) } else { Ok(0) };
     if args.json {
         let removed = *removed.as_ref().unwrap_or(&0);
         print_json(&Report { platform: &args.platform, runs: runs.iter().map(shown).collect(), removed })?;

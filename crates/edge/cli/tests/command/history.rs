@@ -26,9 +26,21 @@ fn later(first: &Path, days: u64, factor: f64) -> PathBuf {
     folder
 }
 
+/// Gives every measurement of a run the same rate: on a busy host one may have completed nothing, and then it has no ratio.
+fn level(run: &Path) {
+    let text = fs::read_to_string(run.join("results.jsonl")).unwrap();
+    let lines = text.lines().map(|line| {
+        let mut record: serde_json::Value = serde_json::from_str(line).unwrap();
+        record["outcome"]["total"]["bytes_per_second"] = 1e7.into();
+        record.to_string() + "\n"
+    });
+    fs::write(run.join("results.jsonl"), lines.collect::<String>()).unwrap();
+}
+
 /// Twelve days, of which the last five are slower.
 fn twelve_days(folder: &Path) -> PathBuf {
     let first = two_environments(folder, "runs/0", 1);
+    level(&first);
     for day in 1..12 {
         let wobble = 1.0 + 0.004 * (day % 3) as f64;
         later(&first, day, wobble * if day < 7 { 1.0 } else { 0.7 });

@@ -1,7 +1,8 @@
 //! `virtbench load --live` on a real terminal, as a terminal emulator sees it.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -166,4 +167,29 @@ fn a_load_is_the_same_whether_it_is_watched_or_not() {
 fn only_a_load_is_watched() {
     let done = finish(virtbench().args(["saturate", "--target", "null", "--live"]).spawn().unwrap());
     assert!(done.code() == 2 && done.stderr.contains("--live"), "{done:?}");
+}
+
+/// What takes a time that nobody knows shows that it goes on, and leaves nothing of that behind; a pipe gets nothing of it.
+#[test]
+fn doctor_shows_on_a_terminal_that_it_looks_and_nothing_on_a_pipe() {
+    let (terminal, folder) = (Terminal::new(), folder());
+    let [qemu, go] = ["qemu", "go"].map(|name| folder.path().join(name));
+    // It answers when the test has seen enough.
+    let text = format!("#!/bin/sh\nuntil [ -e '{}' ]; do sleep 0.1; done\nexit 1\n", go.display());
+    fs::write(&qemu, text).unwrap();
+    fs::set_permissions(&qemu, fs::Permissions::from_mode(0o755)).unwrap();
+    let before = terminal.state();
+    let mut doctor = virtbench();
+    doctor
+        .arg("doctor")
+        .env("VIRTBENCH_QEMU", &qemu)
+        .stderr(Stdio::from(terminal.slave.try_clone().unwrap()));
+    let doctor = doctor.spawn().unwrap();
+    terminal.wait_for("looking at this machine");
+    fs::write(&go, "").unwrap();
+    assert_eq!(end(doctor).0, 4, "there is no QEMU that works");
+    wait_for("the end of it", || (!terminal.text().contains("looking at")).then_some(()));
+    assert_eq!(terminal.state(), before);
+    let piped = finish(virtbench().arg("doctor").env("VIRTBENCH_QEMU", &qemu).spawn().unwrap());
+    assert!(piped.code() == 4 && !piped.stderr.contains("looking at"), "{piped:?}");
 }

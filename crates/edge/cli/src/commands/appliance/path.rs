@@ -4,11 +4,13 @@ use virtbench_lab::{Reach, measure_path};
 
 use crate::args::appliance::AppliancePathArgs;
 use crate::exit::{Failure, Kind, Outcome};
+use crate::progress;
 use crate::say::{print_json, say};
 
 /// Measures the path to the agent of an appliance that another command runs.
 pub fn execute(args: &AppliancePathArgs) -> Outcome {
-    let cost = measure_path(&Reach::here(), args.address).map_err(|error| {
+    let path = || measure_path(&Reach::here(), args.address);
+    let cost = progress::during("measuring the path", path).map_err(|error| {
         let next = "see `virtbench appliance run` for where its agent answers, and for the network it is in";
         Failure::message(Kind::Guest, format!("{}: {error}; {next}", args.address))
     })?;

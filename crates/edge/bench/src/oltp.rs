@@ -186,7 +186,7 @@ impl Bench<'_> {
                 let database = format!("{scheme}@127.0.0.1:{port}/bench");
                 let mut command = Command::new(virtbench());
                 command.args(["oltp", "run", "--json", "--database", &database, "--users", &users]);
-                command.args(["--ramp-up", "0s", "--time", &seconds, "--delivery", "inline"]);
+                command.args(["--ramp", "0s", "--time", &seconds, "--delivery", "inline"]);
                 command
             }
             Driver::GoTpc => {

@@ -352,7 +352,7 @@ mod tests {
     }
 
     /// What may last no time at all: what is left out or waited for before something else.
-    const MAY_BE_NOTHING: [&str; 3] = ["ramp", "ramp-up", "think"];
+    const MAY_BE_NOTHING: [&str; 2] = ["ramp", "think"];
 
     /// Calls `look` with the words that lead to each command.
     fn each_command(at: &clap::Command, words: &[String], look: &mut dyn FnMut(&[String], &clap::Command)) {
@@ -383,5 +383,79 @@ mod tests {
             }
         });
         assert!(seen > 20, "{seen} times were found");
+    }
+
+    /// Options that studies share: name, placeholder, default and the first sentence of help. Where a study says more, or has a default of
+    /// its own, there is none here.
+    const SHARED: [(&str, &str, Option<&str>, Option<&str>); 10] = [
+        ("out", "DIR", None, Some("Run folder [default: virtbench-STUDY-DATE]")),
+        (
+            "resume",
+            "",
+            None,
+            Some("Go on with what is missing of the run in --out, with the options it was started with"),
+        ),
+        ("json", "", None, Some("Print one JSON object instead of sentences")),
+        (
+            "target-dir",
+            "DIR",
+            None,
+            Some(
+                "Folder for test disks and data; the storage under it is what is measured [default: the run folder]",
+            ),
+        ),
+        ("seed", "N", Some("1"), Some("Seed of every random choice")),
+        ("repetitions", "N", None, None),
+        ("time", "TIME", None, None),
+        ("ramp", "TIME", None, None),
+        ("memory", "SIZE", None, None),
+        ("size", "SIZE", None, None),
+    ];
+
+    #[test]
+    fn what_studies_share_has_one_name_one_default_and_one_help() {
+        let command = Arguments::command();
+        let study = command.find_subcommand("study").unwrap();
+        let mut found = std::collections::BTreeMap::<&str, usize>::new();
+        for (one, arg) in
+            study.get_subcommands().flat_map(|one| one.get_arguments().map(move |arg| (one, arg)))
+        {
+            let Some(name) = arg.get_long() else { continue };
+            let at = format!("study {} --{name}", one.get_name());
+            let old = ["ramp-up", "target", "folder", "output", "runs", "duration"];
+            assert!(!old.contains(&name), "{at}: other studies call it by another name");
+            let Some(shared) = SHARED.iter().find(|shared| shared.0 == name) else { continue };
+            let (_, value, default, help) = *shared;
+            *found.entry(shared.0).or_default() += 1;
+            let takes_value = arg.get_action().takes_values();
+            let placeholder = arg.get_value_names().filter(|_| takes_value).map(|names| names[0].as_str());
+            assert_eq!(placeholder.unwrap_or_default(), value, "{at}");
+            if let Some(help) = help {
+                assert_eq!(arg.get_help().unwrap().to_string(), help, "{at}");
+                let defaults: Vec<_> =
+                    arg.get_default_values().iter().map(|value| value.to_str().unwrap()).collect();
+                assert_eq!(defaults.first().copied().filter(|_| takes_value), default, "{at}");
+            }
+        }
+        let unshared: Vec<_> =
+            SHARED.iter().filter(|shared| found.get(shared.0).is_none_or(|times| *times < 2)).collect();
+        assert!(unshared.is_empty(), "{unshared:?}: fewer than two studies have it");
+    }
+
+    #[test]
+    fn the_ramp_up_is_called_ramp_and_its_old_name_is_still_read() {
+        let lines = [
+            "study tiles",
+            "study oltp",
+            "study operations --platform test:",
+            "users web host",
+            "oltp run --database postgresql://a@b/c",
+        ];
+        for line in lines {
+            for name in ["--ramp", "--ramp-up"] {
+                let words = format!("virtbench {line} {name} 7s");
+                assert!(Arguments::try_parse_from(words.split(' ')).is_ok(), "{words}");
+            }
+        }
     }
 }

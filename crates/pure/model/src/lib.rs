@@ -7,6 +7,7 @@
 //! ([ESX Adapters 2006]), [`mod@predict`] says how an application will do elsewhere ([ESX Disk 2003], sections 4 and 5). Everything is a pure function of its arguments; where
 //! chance is needed, a seed is an argument.
 
+mod answered;
 pub mod application;
 pub mod application_study;
 pub mod before_after;
@@ -42,6 +43,7 @@ pub mod tiles;
 pub mod tiles_study;
 pub mod together;
 
+pub use answered::{Unanswered, answered};
 pub use application::{ApplicationAnalysis, analyse_application, summarise_application};
 pub use before_after::{BeforeAfter, before_after};
 pub use busy::{BusyHost, busy_host, is_busy};

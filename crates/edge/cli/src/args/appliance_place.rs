@@ -15,7 +15,7 @@ pub struct AppliancePlaceArgs {
     /// What runs the VM
     #[command(flatten)]
     pub qemu: QemuArgs,
-    /// Folder for the data: the storage under it is what both sides work on [default: the run folder]
+    /// Folder for test disks and data; the storage under it is what is measured [default: the run folder]
     #[arg(long, value_name = "DIR")]
     target_dir: Option<PathBuf>,
 }

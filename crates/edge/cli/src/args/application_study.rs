@@ -65,7 +65,7 @@ pub struct ApplicationStudyArgs {
     /// Where data are kept, instead of the file's: file, or fence,...
     #[arg(long, value_name = "DISK")]
     pub disk: Option<String>,
-    /// Seed of the resampling behind the intervals
+    /// Seed of every random choice
     #[arg(long, value_name = "N", default_value = "1")]
     pub seed: u64,
     /// Where the appliance runs

@@ -80,7 +80,7 @@ pub struct DesktopsStudyArgs {
     /// Memory of each desktop [default: the least that the recipe needs]
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub memory: Option<u64>,
-    /// Seed of the users' orders and think times
+    /// Seed of every random choice
     #[arg(long, value_name = "N", default_value = "1")]
     pub seed: u64,
     /// What runs the VMs

@@ -19,8 +19,8 @@ pub struct DriverArgs {
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_positive_duration_ns)]
     pub time: u64,
     /// How long to run before that
-    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = parse_duration_ns)]
-    pub ramp_up: u64,
+    #[arg(long, alias = "ramp-up", value_name = "TIME", default_value = "5s", value_parser = parse_duration_ns)]
+    pub ramp: u64,
     /// Of every random choice
     #[arg(long, value_name = "N", default_value = "1")]
     pub seed: u64,

@@ -62,7 +62,7 @@ pub struct NetworkStudyArgs {
     /// Whether each end is held to processors of this host that the other has not, natively as in guests
     #[arg(long, value_enum, default_value = "auto")]
     pub pin: PinArg,
-    /// Seed of the resampling
+    /// Seed of every random choice
     #[arg(long, value_name = "N", default_value = "1")]
     pub seed: u64,
     /// What runs the guests

@@ -52,8 +52,8 @@ pub struct OltpStudyArgs {
     #[arg(long, value_name = "TIME", default_value = "8s", value_parser = parse_positive_duration_ns)]
     pub search_time: u64,
     /// Before each measurement
-    #[arg(long, value_name = "TIME", default_value = "3s", value_parser = parse_duration_ns)]
-    pub ramp_up: u64,
+    #[arg(long, alias = "ramp-up", value_name = "TIME", default_value = "3s", value_parser = parse_duration_ns)]
+    pub ramp: u64,
     /// Keying and think times of the specification, times this factor [default: none]
     #[arg(long, value_name = "FACTOR")]
     pub think_times: Option<f64>,

@@ -73,8 +73,8 @@ pub struct OperationsArgs {
     #[arg(long, value_name = "TIME", default_value = "1m", value_parser = parse_positive_duration_ns)]
     pub piece: u64,
     /// Before the first piece at each number of VMs
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration_ns)]
-    pub ramp_up: u64,
+    #[arg(long, alias = "ramp-up", value_name = "TIME", default_value = "10s", value_parser = parse_duration_ns)]
+    pub ramp: u64,
     /// The longest that an operation may take
     #[arg(long, value_name = "TIME", default_value = "2m", value_parser = parse_positive_duration_ns)]
     pub limit: u64,

@@ -99,7 +99,7 @@ pub struct SetsArgs {
     /// Size of each VM's disk
     #[arg(long, default_value = "1GiB", value_parser = parse_bytes)]
     pub size: u64,
-    /// Folder for the disks; the storage under it is what is measured [default: the run folder]
+    /// Folder for test disks and data; the storage under it is what is measured [default: the run folder]
     #[arg(long, value_name = "DIR")]
     pub target_dir: Option<PathBuf>,
     /// Where the run goes

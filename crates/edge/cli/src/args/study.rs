@@ -142,7 +142,7 @@ pub struct CompareArgs {
 /// How a study's points are measured, and where they go.
 #[derive(Debug, Args)]
 pub struct RunArgs {
-    /// Folder for the test disk; the storage under it is what is measured [default: the run folder]
+    /// Folder for test disks and data; the storage under it is what is measured [default: the run folder]
     #[arg(long, value_name = "DIR")]
     pub target_dir: Option<PathBuf>,
     /// Where the run goes

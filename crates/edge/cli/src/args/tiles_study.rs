@@ -91,8 +91,8 @@ pub struct TilesStudyArgs {
     #[arg(long, value_name = "TIME", default_value = "1m", value_parser = time)]
     pub time: u64,
     /// How long members are under load before that
-    #[arg(long, value_name = "TIME", default_value = "20s", value_parser = parse_duration_ns)]
-    pub ramp_up: u64,
+    #[arg(long, alias = "ramp-up", value_name = "TIME", default_value = "20s", value_parser = parse_duration_ns)]
+    pub ramp: u64,
     /// Repetitions of each number of tiles, each with boots of its own; a number at which a level broke is not repeated by auto
     #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repetitions: u32,
@@ -100,7 +100,7 @@ pub struct TilesStudyArgs {
     /// prints watts [default: rapl where the host has it]
     #[arg(long, value_name = "SOURCE")]
     pub energy: Option<String>,
-    /// Seed of the loads
+    /// Seed of every random choice
     #[arg(long, value_name = "N", default_value = "1")]
     pub seed: u64,
     /// Management operations beside the tiles
@@ -109,7 +109,7 @@ pub struct TilesStudyArgs {
     /// What runs the VMs
     #[command(flatten)]
     pub qemu: QemuArgs,
-    /// Folder for the data: the storage under it is what members work on [default: the run folder]
+    /// Folder for test disks and data; the storage under it is what is measured [default: the run folder]
     #[arg(long, value_name = "DIR")]
     pub target_dir: Option<PathBuf>,
     /// Where the run goes

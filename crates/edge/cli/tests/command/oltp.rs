@@ -23,7 +23,7 @@ fn command(database: &str, words: &[&str]) -> Command {
     command
 }
 
-const SHORT: [&str; 7] = ["run", "--users", "3", "--ramp-up", "200ms", "--time", "1s"];
+const SHORT: [&str; 7] = ["run", "--users", "3", "--ramp", "200ms", "--time", "1s"];
 
 #[test]
 fn a_database_is_populated_loaded_and_checked_by_command() {
@@ -151,7 +151,7 @@ fn ends_before_their_time_keep_what_was_measured_and_leave_no_connection() {
         let count = "SELECT COUNT(*) FROM pg_stat_activity WHERE application_name = 'virtbench' AND pid <> pg_backend_pid()";
         server.query(&[count]).unwrap()[0][0].clone()
     };
-    let long = ["run", "--users", "4", "--ramp-up", "0s", "--time", "60s", "--json"];
+    let long = ["run", "--users", "4", "--ramp", "0s", "--time", "60s", "--json"];
     let start = || {
         let child = command(&database, &long).spawn().unwrap();
         wait_for("users", || (sessions() == "5").then_some(()));

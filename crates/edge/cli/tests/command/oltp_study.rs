@@ -12,7 +12,7 @@ use crate::support::{
 /// How long a run of four measurements may take, two boots, four copies of the data and their population included.
 const RUN_LIMIT: Duration = Duration::from_secs(600);
 
-const SHORT: [&str; 8] = ["study", "oltp", "--users", "1", "--repetitions", "1", "--ramp-up", "200ms"];
+const SHORT: [&str; 8] = ["study", "oltp", "--users", "1", "--repetitions", "1", "--ramp", "200ms"];
 
 /// How long each measurement takes.
 const TIMES: [&str; 4] = ["--time", "3s", "--search-time", "3s"];

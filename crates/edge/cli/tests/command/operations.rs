@@ -30,7 +30,7 @@ fn start(libvirtd: &Libvirtd, out: &Path, more: &[&str]) -> Child {
 
 /// Two VMs and a client, in pieces of two seconds: at a rate a busy host would leave too few VMs for a result.
 const SHORT_PIECES: [&str; 9] =
-    ["--vms", "2", "--piece", "2s", "--ramp-up", "0s", "--leave-out", "--clients", "1"];
+    ["--vms", "2", "--piece", "2s", "--ramp", "0s", "--leave-out", "--clients", "1"];
 
 /// A domain and a volume that are somebody's own, with names like those of a run.
 fn strangers(libvirtd: &Libvirtd) -> impl Fn() + '_ {
@@ -57,8 +57,7 @@ fn operations_of_a_real_hypervisor_are_measured_until_their_guests_answer() {
                reconfigure = 1\nsuspend = 1\nresume = 1\nattach_disk = 1\ndetach_disk = 1\nconsole = 1\nlist = 1\n";
     fs::write(&mix, all).unwrap();
     let mix = mix.display().to_string();
-    let short =
-        ["--vms", "4", "--time", "14s", "--piece", "7s", "--ramp-up", "0s", "--clients", "3", "--json"];
+    let short = ["--vms", "4", "--time", "14s", "--piece", "7s", "--ramp", "0s", "--clients", "3", "--json"];
     let finished = study(&libvirtd, &out, &[&short[..], &["--mix", &mix]].concat());
     assert_eq!(finished.code(), 0, "{finished:?}");
     only_strangers_are_left();
@@ -112,7 +111,7 @@ fn what_a_killed_run_has_left_on_a_hypervisor_is_swept_by_the_next() {
     let only_strangers_are_left = strangers(&libvirtd);
     killed(&libvirtd, temp.path());
     let out = temp.path().join("next");
-    let short = ["--vms", "2", "--time", "3s", "--ramp-up", "0s", "--leave-out", "--clients", "1"];
+    let short = ["--vms", "2", "--time", "3s", "--ramp", "0s", "--leave-out", "--clients", "1"];
     let next = study(&libvirtd, &out, &short);
     assert_eq!(next.code(), 0, "{next:?}");
     let notes = fs::read_to_string(out.join("run.json")).unwrap();
@@ -165,7 +164,7 @@ fn what_a_run_made_is_known_by_its_mark_and_never_by_a_name() {
         "--out",
         &out,
     ];
-    let short = ["--vms", "2", "--time", "3s", "--ramp-up", "0s", "--leave-out", "--clients", "1"];
+    let short = ["--vms", "2", "--time", "3s", "--ramp", "0s", "--leave-out", "--clients", "1"];
     let next = run(&[&words[..], &short].concat());
     assert_eq!(next.code(), 0, "{next:?}");
     let sorted = |mut names: Vec<String>| {
@@ -214,7 +213,7 @@ fn a_thousand_domains_are_managed() {
     let out = temp.path().join("run").display().to_string();
     let words =
         ["study", "operations", "--platform", TEST_DRIVER, "--leave-out", "--vms", "1000", "--time", "3s"];
-    let more = ["--ramp-up", "0s", "--rate", "6000/min", "--disk", "1MiB", "--out", &out, "--json"];
+    let more = ["--ramp", "0s", "--rate", "6000/min", "--disk", "1MiB", "--out", &out, "--json"];
     let finished = run(&[&words[..], &more, &["--fail-on", "failures=1%"]].concat());
     assert_eq!(finished.code(), 0, "{finished:?}");
     let summary = finished.json();
@@ -287,8 +286,7 @@ fn ways_to_clone_take_turns_on_one_pool_and_are_compared() {
         "nsenter --mount --target {} cp --reflink=always -- \"$SOURCE_PATH\" \"$TARGET_PATH\"",
         libvirtd.server()
     );
-    let words =
-        ["--vms", "3", "--time", "10s", "--piece", "5s", "--ramp-up", "0s", "--clients", "1", "--json"];
+    let words = ["--vms", "3", "--time", "10s", "--piece", "5s", "--ramp", "0s", "--clients", "1", "--json"];
     let ways = ["--clone", "full,linked,reflink,array", "--array-command", &array, "--mix", &mix];
     let finished = study(&libvirtd, &out, &[&words[..], &ways].concat());
     assert_eq!(finished.code(), 0, "{finished:?}");
@@ -335,7 +333,7 @@ fn what_cannot_be_cloned_in_a_way_is_said_before_the_run() {
         "2",
         "--time",
         "2s",
-        "--ramp-up",
+        "--ramp",
         "0s",
         "--clients",
         "1",
@@ -360,8 +358,7 @@ fn a_pool_that_fills_up_is_a_failure_of_its_clones_alone() {
     fs::write(&mix, "clone = 4\nremove = 4\n").unwrap();
     let mix = mix.display().to_string();
     // One or two of these fit beside what the guests boot.
-    let words =
-        ["--vms", "4", "--time", "8s", "--ramp-up", "0s", "--clients", "1", "--disk", "32MiB", "--json"];
+    let words = ["--vms", "4", "--time", "8s", "--ramp", "0s", "--clients", "1", "--disk", "32MiB", "--json"];
     let platform = format!("libvirt+{}", libvirtd.connection());
     let out_text = out.display().to_string();
     let first = ["study", "operations", "--platform", &platform, "--accelerator", "tcg", "--out", &out_text];
@@ -382,7 +379,7 @@ fn latency_is_fitted_against_the_number_of_real_guests() {
     let (out, mix) = (temp.path().join("run"), temp.path().join("mix.toml"));
     fs::write(&mix, "power_on = 1\npower_off = 1\n").unwrap();
     let words =
-        ["--vms", "2,3,4", "--time", "3s", "--piece", "3s", "--ramp-up", "0s", "--clients", "2", "--json"];
+        ["--vms", "2,3,4", "--time", "3s", "--piece", "3s", "--ramp", "0s", "--clients", "2", "--json"];
     let finished = study(&libvirtd, &out, &[&words[..], &["--mix", &mix.display().to_string()]].concat());
     assert_eq!(finished.code(), 0, "{finished:?}");
     let summary = finished.json();
@@ -406,7 +403,7 @@ fn guests_move_between_two_hypervisors_that_share_storage() {
     let mix = mix.display().to_string();
     let what = ["--mix", &mix, "--destination", &to, "--json"];
     // A move takes seconds on a busy host, and there have to be two. One that hangs is to be told with its reason.
-    let times = ["--vms", "3", "--clients", "2", "--time", "20s", "--ramp-up", "0s", "--limit", "50s"];
+    let times = ["--vms", "3", "--clients", "2", "--time", "20s", "--ramp", "0s", "--limit", "50s"];
     let finished = study(&one, &out, &[&what[..], &times].concat());
     assert_eq!(finished.code(), 0, "{finished:?}");
     let migrate = &finished.json()["steps"][0]["operations"]["migrate"];
@@ -436,18 +433,8 @@ fn tenants_are_measured_with_and_without_operations() {
     fs::write(&mix, "reconfigure = 1\n").unwrap();
     let more = ["--time", "8s", "--json", "--tenant-size", "8MiB", "--tenant", &tenant];
     let workload = "load:size=16k,read=100,outstanding=2";
-    let open = [
-        "--vms",
-        "4",
-        "--piece",
-        "2s",
-        "--ramp-up",
-        "0s",
-        "--rate",
-        "120/min",
-        "--mix",
-        mix.to_str().unwrap(),
-    ];
+    let open =
+        ["--vms", "4", "--piece", "2s", "--ramp", "0s", "--rate", "120/min", "--mix", mix.to_str().unwrap()];
     let more = [&open[..], &more, &["--tenant-workload", workload]].concat();
     let finished = study(&libvirtd, &out, &more);
     assert_eq!(finished.code(), 0, "{finished:?}");
@@ -471,8 +458,7 @@ fn tenants_are_measured_with_and_without_operations() {
 fn operations_that_do_not_end_are_given_up_in_time_and_the_run_goes_on() {
     let (libvirtd, temp) = (Libvirtd::start(), folder());
     let out = temp.path().join("run");
-    let words =
-        ["--vms", "4", "--time", "8s", "--ramp-up", "0s", "--leave-out", "--rate", "240/min", "--json"];
+    let words = ["--vms", "4", "--time", "8s", "--ramp", "0s", "--leave-out", "--rate", "240/min", "--json"];
     let mut child = start(&libvirtd, &out, &[&words[..], &["--limit", "8s"]].concat());
     let log = out.join("operations");
     wait_for("operations", || {

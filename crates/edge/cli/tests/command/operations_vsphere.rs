@@ -11,7 +11,7 @@ use virtbench_vsphere::{Address, Inventory, LocalVcenter, Vsphere};
 
 fn start(vcenter: &LocalVcenter, out: &Path, more: &[&str]) -> Child {
     let (platform, out) = (vcenter.argument(), out.display().to_string());
-    let words = ["study", "operations", "--platform", &platform, "--ramp-up", "0s", "--out", &out];
+    let words = ["study", "operations", "--platform", &platform, "--ramp", "0s", "--out", &out];
     virtbench().args(words).args(more).spawn().unwrap()
 }
 

@@ -18,7 +18,7 @@ fn started(libvirtd: &Libvirtd, folder: &Path, more: &[&str]) -> (Child, PathBuf
     fs::write(&mix, "reconfigure = 1\n").unwrap();
     let platform = format!("libvirt+{}", libvirtd.connection());
     let mut command = virtbench();
-    command.args(["study", "operations", "--accelerator", "tcg", "--disk", "2MiB", "--ramp-up", "0s"]);
+    command.args(["study", "operations", "--accelerator", "tcg", "--disk", "2MiB", "--ramp", "0s"]);
     command.args(["--vms", "2", "--json", "--platform", &platform]).args(more);
     let child = command.arg("--mix").arg(mix).arg("--out").arg(&out).spawn().unwrap();
     wait_for("operations", || out.join("operations").exists().then_some(()));

@@ -23,7 +23,7 @@ fn runs(libvirtd: &Libvirtd) -> Vec<Value> {
 fn in_a_container(libvirtd: &Libvirtd, out: &Path) -> Child {
     let study = format!(
         "hostname container; exec {} study operations --platform 'libvirt+{}' --accelerator tcg --disk 2MiB --vms 2 --time 10m \
-         --ramp-up 0s --leave-out --rate 60/min --out {}",
+         --ramp 0s --leave-out --rate 60/min --out {}",
         env!("CARGO_BIN_EXE_virtbench"),
         libvirtd.connection(),
         out.display()

@@ -27,7 +27,7 @@ fn begin(folder: &Path, name: &str, text: &str, more: &[&str]) -> (PathBuf, Chil
     let (file, out) = (folder.join(format!("{name}.toml")), folder.join(name));
     fs::write(&file, text).unwrap();
     let mut command = virtbench();
-    command.args(["study", "tiles", "--time", "2s", "--ramp-up", "0s", "--repetitions", "1"]);
+    command.args(["study", "tiles", "--time", "2s", "--ramp", "0s", "--repetitions", "1"]);
     command.arg("--tile").arg(&file).arg("--out").arg(&out).args(more);
     (out, command.spawn().unwrap())
 }
@@ -241,7 +241,7 @@ fn management_operations_beside_tiles_are_a_fifth_of_the_score() {
         "1",
         "--json",
     ]);
-    command.args(["--time", "12s", "--ramp-up", "4s", "--pace", "35/min", "--accelerator", "tcg"]);
+    command.args(["--time", "12s", "--ramp", "4s", "--pace", "35/min", "--accelerator", "tcg"]);
     command.arg("--platform").arg(format!("libvirt+{}", libvirtd.connection()));
     command.arg("--destination").arg(to);
     command.arg("--tile").arg(&file).arg("--out").arg(&out);

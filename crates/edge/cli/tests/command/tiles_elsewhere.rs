@@ -33,7 +33,7 @@ trait Elsewhere {
     fn study(&self, folder: &Path, script: &str, tiles: u32) -> Command {
         let (file, out) = (write(folder, "tile", &tile(script)), folder.join("run"));
         let mut command = self.within();
-        command.args(["study", "tiles", "--time", "2s", "--ramp-up", "0s", "--repetitions", "1", "--json"]);
+        command.args(["study", "tiles", "--time", "2s", "--ramp", "0s", "--repetitions", "1", "--json"]);
         command.args(["--accelerator", "tcg", "--tiles", &tiles.to_string()]);
         command.args(["--environment", &self.environment(), "--tile"]).arg(file).arg("--out").arg(out);
         command

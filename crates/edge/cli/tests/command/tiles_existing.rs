@@ -20,7 +20,7 @@ fn study(folder: &Path, name: &str, text: &str, more: &[&str]) -> Finished {
     let file = folder.join(format!("{name}.toml"));
     fs::write(&file, text).unwrap();
     let [file, out] = [file, folder.join(name)].map(|path| path.display().to_string());
-    let words = ["study", "tiles", "--time", "2s", "--ramp-up", "1s", "--repetitions", "1", "--json"];
+    let words = ["study", "tiles", "--time", "2s", "--ramp", "1s", "--repetitions", "1", "--json"];
     run(&[&words[..], &["--tile", &file, "--out", &out], more].concat())
 }
 

@@ -45,7 +45,7 @@ pub fn write(folder: &Path, name: &str, text: &str) -> PathBuf {
 fn begin(folder: &Path, name: &str, text: &str, more: &[&str]) -> (PathBuf, Child) {
     let (file, out) = (write(folder, name, text), folder.join(name));
     let mut command = virtbench();
-    command.args(["study", "tiles", "--time", "2s", "--ramp-up", "0s", "--repetitions", "1", "--json"]);
+    command.args(["study", "tiles", "--time", "2s", "--ramp", "0s", "--repetitions", "1", "--json"]);
     (out.clone(), command.arg("--tile").arg(&file).arg("--out").arg(&out).args(more).spawn().unwrap())
 }
 

@@ -35,7 +35,7 @@ fn tile_paper_comes_up_natively_and_in_vms_takes_its_load_and_is_scored() {
             "1",
             "--time",
             "20s",
-            "--ramp-up",
+            "--ramp",
             "5s",
         ]);
         let finished = finish_within(command.arg("--out").arg(&out).spawn().unwrap(), LIMIT);

@@ -7,7 +7,7 @@ use crate::support::{Finished, finish, long_figures, run, signal, virtbench, wai
 use virtbench_record::{UsersOutcome, UsersService};
 use virtbench_users::{LocalKind, LocalService, free_port};
 
-const SHORT: [&str; 4] = ["--ramp-up", "100ms", "--time", "1s"];
+const SHORT: [&str; 4] = ["--ramp", "100ms", "--time", "1s"];
 
 fn users(service: &str, server: &LocalService, words: &[&str]) -> Finished {
     run(&[&["users", service, &server.address()], &SHORT[..], words].concat())
@@ -82,7 +82,7 @@ fn an_interrupted_load_tells_what_was_measured() {
         "users",
         "web",
         &nginx.address(),
-        "--ramp-up",
+        "--ramp",
         "0s",
         "--time",
         "60s",

@@ -116,7 +116,7 @@ fn plan(args: &RunArgs) -> OltpPlan {
     OltpPlan {
         users: args.users,
         threads: args.driver.threads(args.users),
-        ramp_up_ns: args.driver.ramp_up,
+        ramp_up_ns: args.driver.ramp,
         time_ns: args.driver.time,
         rate: shape.arrivals.rate(shape.rate),
         mix: shape.mix(),

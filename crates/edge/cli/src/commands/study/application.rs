@@ -3,9 +3,7 @@
 use std::path::Path;
 
 use virtbench_recipe::Recipe;
-use virtbench_record::{
-    ApplianceSide, ApplicationLoad, ApplicationPlan, ApplicationRecord, ApplicationTier, Provenance,
-};
+use virtbench_record::{ApplianceSide, ApplicationLoad, ApplicationPlan, ApplicationTier};
 use virtbench_study::{
     ApplianceLoad, ApplicationFile, ApplicationStudy, BuiltAppliance, Estimate, Progress, SideKind,
     StudyError, TierFile, check_native, is_program,
@@ -60,7 +58,7 @@ pub fn execute(args: &ApplicationStudyArgs) -> Outcome {
     })?;
     let run = common::show(&out, args.folder.json)?;
     measured?;
-    complete(&run.provenance, run.records.application())
+    common::check_answer(&run)
 }
 
 /// What is measured, and about how long that takes, where the file says how long a client takes.
@@ -84,27 +82,6 @@ pub fn estimate(args: &ApplicationStudyArgs) -> Result<Estimate, Failure> {
     };
     let tiers = named.map(tier).collect();
     Ok(ApplicationStudy::estimate(&wanted.plan(args, load(&wanted.recipe), None, tiers)))
-}
-
-/// Fails where a side has no measurement, alone or beside its neighbours.
-fn complete(provenance: &Provenance, records: &[ApplicationRecord]) -> Outcome {
-    let Some(plan) = provenance.plan.application() else { return Ok(()) };
-    let mut missing = Vec::new();
-    for side in &plan.sides {
-        for neighbours in plan.company() {
-            let of = || {
-                records
-                    .iter()
-                    .filter(|record| record.key.side == side.name && record.key.neighbours == neighbours)
-            };
-            if of().all(|record| record.measured().is_none()) {
-                let why = of().rev().find_map(ApplicationRecord::failure).unwrap_or("it was not tried");
-                let company = if neighbours == 0 { "alone" } else { "beside neighbours" };
-                missing.push(format!("nothing was measured of {} {company}: {why}", side.name));
-            }
-        }
-    }
-    if missing.is_empty() { Ok(()) } else { Err(Failure::message(Kind::Measured, missing.join("\n"))) }
 }
 
 /// What a file and options ask for.

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use virtbench_model::summarise;
 #[cfg(feature = "full")]
-use virtbench_record::SamplesRecord;
+use virtbench_model::{Unanswered, answered};
 use virtbench_record::{Conclusion, Records};
 use virtbench_report::{Takeaway, takeaway};
 use virtbench_runs::{FolderError, LoadedRun};
@@ -126,25 +126,15 @@ pub fn show(out: &Path, json: bool) -> Result<LoadedRun<Records>, Failure> {
     Ok(run)
 }
 
-/// Fails where a side has no measurement, unless this host does not have it; nothing at all is no success either.
+/// Fails where a run has no answer to what its study asks.
 ///
 /// # Errors
-/// The sides without a measurement, and why.
+/// What is missing, or cannot be judged, and why.
 #[cfg(feature = "full")]
-pub fn complete_sides(run: &LoadedRun<Records>) -> Outcome {
-    let (plan, records) = (run.provenance.plan.sides().unwrap_or_default(), run.records.samples());
-    let missing = plan.sides.iter().filter_map(|side| {
-        let of_side = || records.iter().rev().filter(|record| record.key.side == *side);
-        let is_there = |one: &SamplesRecord| one.measured().is_some() || one.unavailable().is_some();
-        let why = of_side().find_map(SamplesRecord::failure).unwrap_or("it was not tried");
-        (!of_side().any(is_there)).then(|| format!("nothing was measured of {side}: {why}"))
-    });
-    let missing: Vec<String> = missing.collect();
-    if !missing.is_empty() {
-        return Err(Failure::message(Kind::Measured, missing.join("\n")));
-    }
-    if records.iter().all(|record| record.measured().is_none()) {
-        return Err(Failure::message(Kind::Environment, "this host has nothing of what was to be measured"));
-    }
-    Ok(())
+pub fn check_answer(run: &LoadedRun<Records>) -> Outcome {
+    answered(&run.provenance.plan, &run.records).map_err(|unanswered| match unanswered {
+        Unanswered::Missing(why) => Failure::message(Kind::Measured, why),
+        Unanswered::Undecided(why) => Failure::message(Kind::Undecided, why),
+        Unanswered::Unavailable(why) => Failure::message(Kind::Environment, why),
+    })
 }

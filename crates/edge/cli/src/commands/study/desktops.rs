@@ -3,12 +3,8 @@
 use std::path::Path;
 
 use virtbench_desktops::{Day, Group, Link, VncAddress, supplied};
-use virtbench_model::desktops::{analyse_desktops, are_usable};
 use virtbench_recipe::ServicePlace;
-use virtbench_record::{
-    DesktopGroup, DesktopLink, DesktopNumbers, DesktopOperation, DesktopsPlan, DesktopsRecord, Records,
-};
-use virtbench_runs::LoadedRun;
+use virtbench_record::{DesktopGroup, DesktopLink, DesktopNumbers, DesktopOperation, DesktopsPlan};
 use virtbench_study::{
     DesktopAppliance, DesktopSource, DesktopsStudy, Estimate, ExistingDesktops, Progress, Run, StudyError,
     check_native,
@@ -39,8 +35,7 @@ pub fn execute(args: &DesktopsStudyArgs) -> Outcome {
     })?;
     let run = common::show(&out, args.folder.json)?;
     measured?;
-    complete(run.records.desktops())?;
-    all_usable(&run)
+    common::check_answer(&run)
 }
 
 /// What is measured, and about how long that takes.
@@ -154,40 +149,6 @@ fn started(args: &DesktopsStudyArgs, day: &Day, run: &mut Run<'_>) -> Result<Des
         None
     };
     Ok(DesktopSource::Started { desktop: Box::new(desktop), guests })
-}
-
-/// Fails where nothing was measured.
-fn complete(records: &[DesktopsRecord]) -> Outcome {
-    let operations =
-        |record: &DesktopsRecord| record.measured().map_or(0, |measured| measured.operations.len());
-    if records.iter().map(operations).sum::<usize>() > 0 {
-        return Ok(());
-    }
-    let why = records.iter().rev().find_map(|record| match record.measured() {
-        Some(measured) => measured.gone.first().map(|gone| gone.why.clone()),
-        None => record.failure().map(str::to_owned),
-    });
-    let why = why.unwrap_or_else(|| "the time was too short for an operation: raise --time".into());
-    Err(Failure::message(Kind::Measured, format!("no user has done anything: {why}")))
-}
-
-/// Fails where a desktop was lost or too many operations failed, unless a search had found a smaller number with which users are content:
-/// it goes on until something breaks.
-fn all_usable(run: &LoadedRun<Records>) -> Outcome {
-    let Some(plan) = run.provenance.plan.desktops() else { return Ok(()) };
-    let analysis = analyse_desktops(plan, run.records.desktops());
-    let has_found = matches!(plan.desktops, DesktopNumbers::Auto { .. }) && analysis.most.is_some();
-    let unusable = analysis.numbers.iter().find(|at| !are_usable(plan, at));
-    let Some(at) = unusable.filter(|at| !(has_found && Some(at.desktops) > analysis.most)) else {
-        return Ok(());
-    };
-    let why = match at.lost.first() {
-        Some(first) => {
-            format!("{} of {} desktops could not be used: {}", at.lost.len(), at.desktops, first.why)
-        }
-        None => format!("{:.1} % of the operations failed with {} desktops", at.errors * 100.0, at.desktops),
-    };
-    Err(Failure::message(Kind::Measured, why))
 }
 
 fn day(name: &str) -> Result<(String, Day), Failure> {

@@ -19,7 +19,7 @@ pub fn execute(args: &NetworkStudyArgs) -> Outcome {
     })?;
     let run = common::show(&out, args.folder.json)?;
     measured?;
-    common::complete_sides(&run)
+    common::check_answer(&run)
 }
 
 /// What is measured, and about how long that takes.

@@ -1,13 +1,13 @@
 //! `virtbench study oltp`: a database natively and in VMs.
 
-use virtbench_record::{ApplianceSide, OltpMix, OltpRecord, OltpStep, OltpStudyPlan, Provenance, Status};
+use virtbench_record::{ApplianceSide, OltpMix, OltpStudyPlan};
 use virtbench_study::{
     ApplianceSides, DatabaseAppliance, Estimate, OltpStudy, Progress, StudyError, check_native,
 };
 
 use super::common;
 use crate::args::oltp_study::OltpStudyArgs;
-use crate::exit::{Failure, Kind, Outcome};
+use crate::exit::{Failure, Outcome};
 
 /// Measures what is missing, then writes the report, also of what an interrupted or failed run has measured.
 pub fn execute(args: &OltpStudyArgs) -> Outcome {
@@ -28,7 +28,7 @@ pub fn execute(args: &OltpStudyArgs) -> Outcome {
     })?;
     let run = common::show(&out, args.folder.json)?;
     measured?;
-    complete(&run.provenance, run.records.oltp())
+    common::check_answer(&run)
 }
 
 /// What is measured, and about how long that takes.
@@ -37,25 +37,6 @@ pub fn execute(args: &OltpStudyArgs) -> Outcome {
 /// None: its options have been read.
 pub fn estimate(args: &OltpStudyArgs) -> Result<Estimate, Failure> {
     Ok(OltpStudy::estimate(&plan(args, "", 0)))
-}
-
-/// Fails where a side has no measurement at its saturation.
-fn complete(provenance: &Provenance, records: &[OltpRecord]) -> Outcome {
-    let sides = provenance.plan.oltp().into_iter().flat_map(|plan| &plan.sides);
-    let missing = |side: &&ApplianceSide| {
-        let mut of_side = records.iter().filter(|record| record.key.side == side.name);
-        !of_side.any(|record| record.key.step == OltpStep::Saturation && record.measured().is_some())
-    };
-    let why = |side: &ApplianceSide| {
-        let failed = |record: &OltpRecord| match &record.status {
-            Status::Failed { why, .. } if record.key.side == side.name => Some(why.clone()),
-            _ => None,
-        };
-        let why = records.iter().rev().find_map(failed).unwrap_or_else(|| "it was not tried".into());
-        format!("nothing was measured of {} at its saturation: {why}", side.name)
-    };
-    let missing: Vec<String> = sides.filter(missing).map(why).collect();
-    if missing.is_empty() { Ok(()) } else { Err(Failure::message(Kind::Measured, missing.join("\n"))) }
 }
 
 fn plan(args: &OltpStudyArgs, root: &str, least_memory: u64) -> OltpStudyPlan {
@@ -68,7 +49,7 @@ fn plan(args: &OltpStudyArgs, root: &str, least_memory: u64) -> OltpStudyPlan {
         sides: ApplianceSide::of_sizes(&[false, true], &args.vcpus, memory_bytes),
         users: args.users.clone(),
         repetitions: args.repetitions,
-        ramp_up_ns: args.ramp_up,
+        ramp_up_ns: args.ramp,
         search_ns: args.search_time,
         time_ns: args.time,
         mix: OltpMix::default(),

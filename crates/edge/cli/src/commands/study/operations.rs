@@ -129,7 +129,7 @@ fn plan(args: &OperationsArgs, mix: &Mix, left_out: Vec<OperationKind>) -> Opera
         load,
         pieces,
         piece_ns,
-        warm_ns: args.ramp_up,
+        warm_ns: args.ramp,
         clones: ways(args),
         limit_ns: args.limit,
         most_at_once: args.at_once,

@@ -1,7 +1,7 @@
 //! With which exit code a study of management operations ends.
 
 use virtbench_model::operations::{OperationsAnalysis, StepAnalysis, analyse_operations, without_result};
-use virtbench_record::{OperationsPlan, OperationsRecord, Status};
+use virtbench_record::{OperationsPlan, OperationsRecord};
 
 use crate::args::operations::OperationsFailOn;
 use crate::exit::{Failure, Kind, Outcome};

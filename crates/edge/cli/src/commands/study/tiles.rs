@@ -7,7 +7,6 @@ use virtbench_operations::Mix;
 use virtbench_recipe::Recipe;
 use virtbench_record::{
     OperationKind, OperationsLoad, OperationsPlan, TileLoadKind, TileMemberPlan, TileNumbers, TilesPlan,
-    TilesRecord,
 };
 use virtbench_study::{
     Estimate, Progress, Run, RunEnd, SUPPLIED_TILES, StudyError, TileFile, TileMember, TilesHosting,
@@ -38,7 +37,7 @@ pub fn execute(args: &TilesStudyArgs) -> Outcome {
     let measured = common::run(&out, args.folder.resume, |run| wanted.run(args, run))?;
     let run = common::show(&out, args.folder.json)?;
     measured?;
-    complete(run.records.tiles())
+    common::check_answer(&run)
 }
 
 /// What is measured, and about how long that takes.
@@ -50,38 +49,6 @@ pub fn estimate(args: &TilesStudyArgs) -> Result<Estimate, Failure> {
     let members = wanted.file.members.iter().map(|member| member.plan.clone());
     check(args)?;
     Ok(TilesStudy::estimate(&wanted.plan(args, members.collect(), None)))
-}
-
-/// Fails where nothing was measured, or nothing that counts.
-fn complete(records: &[TilesRecord]) -> Outcome {
-    let counts = |record: &TilesRecord| record.measured().is_some_and(|measured| measured.void.is_empty());
-    let most =
-        |of: &dyn Fn(&&TilesRecord) -> bool| records.iter().filter(of).map(|record| record.key.tiles).max();
-    let judged = most(&|record| counts(record) || record.measured().is_none());
-    if records.iter().any(counts) {
-        // What was tried last decides how many fit.
-        let tried = most(&|_| true);
-        return if tried > judged {
-            let tiles = tried.unwrap_or_default();
-            let why = format!(
-                "no run with {tiles} tiles counts: measure them again on a host that has time for the generators"
-            );
-            Err(Failure::message(Kind::Undecided, why))
-        } else {
-            Ok(())
-        };
-    }
-    let why = records.iter().rev().find_map(|record| match record.measured() {
-        Some(measured) => measured.void.first().cloned(),
-        None => {
-            let why = record.failure()?;
-            let member = record.detail().and_then(|detail| detail.member.as_ref().zip(detail.tile));
-            let who = member.map(|(member, tile)| format!("{member} of tile {tile}: "));
-            Some(format!("{}{why}", who.unwrap_or_default()))
-        }
-    });
-    let why = why.unwrap_or_else(|| "nothing was tried".into());
-    Err(Failure::message(Kind::Measured, format!("no run of tiles counts: {why}")))
 }
 
 /// What a tile and options ask for.
@@ -244,7 +211,7 @@ impl Inputs {
             network: self.network(args).to_owned(),
             tiles: self.tiles(args),
             repetitions: args.repetitions,
-            ramp_up_ns: args.ramp_up,
+            ramp_up_ns: args.ramp,
             time_ns: args.time,
             energy: args.energy.clone(),
             seed: args.seed,
@@ -326,7 +293,7 @@ fn operations(
         load: OperationsLoad::Open(vec![load.pace]),
         pieces: 1,
         piece_ns: args.time,
-        warm_ns: args.ramp_up,
+        warm_ns: args.ramp,
         clones: wanted.clones.clone(),
         limit_ns: load.operation_limit,
         most_at_once: MOST_AT_ONCE,

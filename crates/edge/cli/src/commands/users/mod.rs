@@ -119,7 +119,7 @@ fn plan(service: UsersService, args: &UsersLoadArgs) -> UsersPlan {
         service,
         users: args.users,
         threads: args.driver.threads(args.users),
-        ramp_up_ns: args.driver.ramp_up,
+        ramp_up_ns: args.driver.ramp,
         time_ns: args.driver.time,
         rate: args.arrivals.rate(args.rate),
         think_ns: args.think.filter(|ns| *ns > 0),

@@ -187,7 +187,7 @@ fn own_words(
     add("users", load.users.map(|users| users.to_string()));
     add("rate", load.rate.map(|rate| format!("{rate}/s")));
     add("think", load.think_ns.map(nanoseconds));
-    add("ramp-up", Some(nanoseconds(plan.ramp_up_ns)));
+    add("ramp", Some(nanoseconds(plan.ramp_up_ns)));
     add("time", Some(nanoseconds(plan.time_ns)));
     add("seed", Some(seed.to_string()));
     add("begin-at", Some(moments.begin_ns.to_string()));

@@ -3,9 +3,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use virtbench_lab::allow_own_networks;
+use virtbench_study::MemberPlace;
 
 use crate::args::appliance::ApplianceCommand;
-use crate::args::tiles_study::TilePlaceArg;
 use crate::args::{Command, StudyCommand};
 use crate::exit::{Failure, Kind, Outcome};
 
@@ -23,7 +23,7 @@ pub fn allow_for(command: &Command) -> Outcome {
         Command::Appliance(ApplianceCommand::Run(run)) => !run.native && run.qemu.is_uml(),
         Command::Study(StudyCommand::Desktops(study)) => study.are_in_uml(),
         Command::Study(StudyCommand::Tiles(study)) => {
-            matches!(study.environment, TilePlaceArg::Vm) && study.qemu.is_uml()
+            matches!(study.environment, MemberPlace::Vm) && study.qemu.is_uml()
         }
         _ => false,
     };

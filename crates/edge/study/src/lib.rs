@@ -56,6 +56,31 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! Tiles of four VMs, one and then two of them, as `study tiles --tiles 1,2` measures them:
+//!
+//! ```no_run
+//! use std::path::Path;
+//! use std::sync::atomic::AtomicBool;
+//! use virtbench_recipe::supplied;
+//! use virtbench_record::TileNumbers;
+//! use virtbench_study::{Experiment, GuestChoice, MemberPlace, Run, SUPPLIED_TILES, TileFile, TilesOptions};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let file = TileFile::parse(SUPPLIED_TILES[0].text)?;
+//! let recipe = |name: &str| supplied::find(name).ok_or("no such recipe")?.recipe().map_err(|error| error.to_string());
+//! let recipes = file.members.iter().map(|member| recipe(&member.appliance)).collect::<Result<_, String>>()?;
+//! let tiles = TilesOptions {
+//!     file, recipes, place: MemberPlace::Vm, tiles: TileNumbers::Given(vec![1, 2]), network: None, repetitions: 3,
+//!     ramp_ns: 20_000_000_000, time_ns: 60_000_000_000, energy: None, seed: 1, infrastructure: None,
+//!     guests: GuestChoice::default(), target_dir: None, program: Some("/usr/bin/virtbench".into()),
+//! };
+//! println!("{}", tiles.estimate());
+//! let (stop, out) = (AtomicBool::new(false), Path::new("tiles"));
+//! tiles.run(&mut Run { out, resume: false, command: Vec::new(), stop: &stop, observer: &mut () })??;
+//! # Ok(())
+//! # }
+//! ```
 
 #![cfg_attr(
     not(feature = "full"),
@@ -105,11 +130,14 @@ pub use environments::{
 pub use fence::{FenceDisks, FenceError, FenceOptions, FenceRequest, HostDeviceError};
 #[cfg(feature = "full")]
 pub use fence::{Medium, System, Throttle, check_host_devices};
-pub use guests::{ApplianceGuests, Extras, GuestOptions, Guests, GuestsError, WantedAccelerator};
+pub use guests::{
+    ApplianceGuests, Extras, GuestChoice, GuestOptions, Guests, GuestsError, WantedAccelerator,
+};
 pub use machines::make_target;
 pub use runner::course::Course;
 pub use runner::estimate::Estimate;
 pub use runner::event::{Event, Observer};
+pub use runner::experiment::Experiment;
 pub use runner::programs::is_program;
 #[cfg(feature = "full")]
 pub use runner::progress::Progress;
@@ -121,8 +149,8 @@ pub use search::surface::{Ended, MeasuredSurface, SurfacePlan, load_at, measure_
 pub use setup::{Setup, SetupError, setups};
 #[cfg(feature = "full")]
 pub use studies::application::{
-    ApplianceLoad, ApplicationFailure, ApplicationFile, ApplicationFileError, ApplicationSides,
-    ApplicationStudy, LoadedAppliances, SideKind, TierFile, run_application,
+    ApplianceLoad, ApplicationFailure, ApplicationFile, ApplicationFileError, ApplicationOptions,
+    ApplicationSides, ApplicationStudy, LoadedAppliances, SideKind, TierFile, run_application,
 };
 #[cfg(feature = "full")]
 pub use studies::colocation::{
@@ -137,14 +165,15 @@ pub use studies::grid::points::measure_points;
 pub use studies::grid::schedule::{ScheduledPoint, schedule};
 pub use studies::grid::{Adapters, Before, Compare, GridOptions, NativeVsVm};
 #[cfg(feature = "full")]
-pub use studies::network::{NetworkStudy, has_vhost, network_machine};
+pub use studies::network::{NetworkOptions, NetworkStudy, has_vhost, network_machine};
 #[cfg(feature = "full")]
 pub use studies::oltp::{
-    ApplianceSides, DatabaseAppliance, OltpBoot, OltpFailure, OltpLoad, OltpSides, OltpStudy, run_oltp,
+    ApplianceSides, DatabaseAppliance, OltpBoot, OltpFailure, OltpLoad, OltpOptions, OltpSides, OltpStudy,
+    run_oltp,
 };
 #[cfg(feature = "full")]
 pub use studies::operations::{
-    OperationsStudy, Tenants, estimate_operations, mix_on, run_operations, tenant_job,
+    OperationsStudy, PlatformChoice, Tenants, estimate_operations, mix_on, run_operations, tenant_job,
 };
 pub use studies::platform::PlatformStudy;
 #[cfg(feature = "full")]
@@ -155,7 +184,7 @@ pub use studies::predictions::{
 };
 #[cfg(feature = "full")]
 pub use studies::tiles::{
-    HostAddress, SUPPLIED_TILES, SuppliedTile, TileFile, TileFileError, TileFileMember, TileMember,
-    TilesHosting, TilesPlace, TilesStudy, generator_command,
+    HostAddress, InfrastructureOptions, MemberPlace, SUPPLIED_TILES, SuppliedTile, TileFile, TileFileError,
+    TileFileMember, TileMember, TilesHosting, TilesOptions, TilesPlace, TilesStudy, generator_command,
 };
 pub use study_error::StudyError;

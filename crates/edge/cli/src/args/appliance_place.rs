@@ -1,6 +1,6 @@
 //! Where an appliance runs that is compared natively and in a VM.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
@@ -17,14 +17,7 @@ pub struct AppliancePlaceArgs {
     pub qemu: QemuArgs,
     /// Folder for test disks and data; the storage under it is what is measured [default: the run folder]
     #[arg(long, value_name = "DIR")]
-    target_dir: Option<PathBuf>,
-}
-
-impl AppliancePlaceArgs {
-    /// The folder for the data of the run in `out`.
-    pub fn folder<'a>(&'a self, out: &'a Path) -> &'a Path {
-        self.target_dir.as_deref().unwrap_or(out)
-    }
+    pub target_dir: Option<PathBuf>,
 }
 
 /// How a VM is reached.

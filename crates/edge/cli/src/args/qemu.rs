@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use virtbench_study::{ApplianceGuests, GuestsError, WantedAccelerator};
+use virtbench_study::{ApplianceGuests, GuestChoice, GuestsError, WantedAccelerator};
 
 /// What runs VMs: their kernel, and what executes their instructions.
 #[derive(Debug, Clone, Args)]
@@ -20,6 +20,11 @@ impl QemuArgs {
     /// Whether guests of User Mode Linux are named.
     pub fn is_uml(&self) -> bool {
         self.accelerator == AcceleratorArg::Uml
+    }
+
+    /// The same as a study takes it.
+    pub fn choice(&self) -> GuestChoice {
+        GuestChoice { accelerator: self.accelerator.wanted(), kernel: self.kernel.clone() }
     }
 
     /// What executes their instructions, as a plan names it.

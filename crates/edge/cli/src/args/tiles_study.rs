@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use virtbench_record::TileNumbers;
-use virtbench_study::HostAddress;
+use virtbench_study::{HostAddress, InfrastructureOptions, MemberPlace};
 use virtbench_units::{parse_duration_ns, parse_positive_duration_ns};
 
 use super::appliance_place::NetworkArg;
@@ -82,7 +82,7 @@ pub struct TilesStudyArgs {
     /// the tile's file has), a VM of a hypervisor that runs already: libvirt+URI?pool=NAME, with network=NAME or bridge=NAME, or natively
     /// on a machine of yours: ssh://root@HOST/FOLDER?bridge=NAME
     #[arg(long, value_name = "PLACE", default_value = "vm", value_parser = TilePlaces, hide_possible_values = true)]
-    pub environment: TilePlaceArg,
+    pub environment: MemberPlace,
     /// How VMs that this run starts are reached: user needs no rights, tap is faster and needs root [default: what the tile says,
     /// else user]
     #[arg(long, value_enum)]
@@ -140,34 +140,33 @@ pub struct InfrastructureArgs {
     pub operation_limit: u64,
 }
 
-/// Where a member runs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TilePlaceArg {
-    /// On this host, in namespaces of its own.
-    Native,
-    /// In a VM.
-    Vm,
-    /// Already there: at the addresses that the tile's file has for each member (`at`).
-    Existing,
-    /// On a machine of the user's: in a VM of its hypervisor, or natively.
-    Host(Box<HostAddress>),
+fn member_place(text: &str) -> Result<MemberPlace, String> {
+    if let Some(place) = place(text).transpose()? {
+        return Ok(match place {
+            Place::Native => MemberPlace::Native,
+            Place::Vm => MemberPlace::Vm,
+        });
+    }
+    match text {
+        "existing" => Ok(MemberPlace::Existing),
+        _ if text.starts_with("libvirt+") || text.starts_with("ssh://") => {
+            HostAddress::parse(text).map(|address| MemberPlace::Host(Box::new(address)))
+        }
+        _ => Err("native, vm, existing, libvirt+URI?pool=NAME, or ssh://HOST/FOLDER?bridge=NAME".into()),
+    }
 }
 
-impl TilePlaceArg {
-    fn parse(text: &str) -> Result<Self, String> {
-        if let Some(place) = place(text).transpose()? {
-            return Ok(match place {
-                Place::Native => Self::Native,
-                Place::Vm => Self::Vm,
-            });
-        }
-        match text {
-            "existing" => Ok(Self::Existing),
-            _ if text.starts_with("libvirt+") || text.starts_with("ssh://") => {
-                HostAddress::parse(text).map(|address| Self::Host(Box::new(address)))
-            }
-            _ => Err("native, vm, existing, libvirt+URI?pool=NAME, or ssh://HOST/FOLDER?bridge=NAME".into()),
-        }
+impl InfrastructureArgs {
+    /// As the study takes them; nothing where no platform is named.
+    pub fn options(&self) -> Option<InfrastructureOptions> {
+        Some(InfrastructureOptions {
+            platform: self.platform.clone()?,
+            destination: self.destination.clone(),
+            per_minute: self.pace,
+            vms: self.platform_vms,
+            clone: self.clone.kind(),
+            limit_ns: self.operation_limit,
+        })
     }
 }
 
@@ -176,15 +175,15 @@ impl TilePlaceArg {
 struct TilePlaces;
 
 impl TypedValueParser for TilePlaces {
-    type Value = TilePlaceArg;
+    type Value = MemberPlace;
 
     fn parse_ref(
         &self,
         command: &clap::Command,
         argument: Option<&clap::Arg>,
         value: &OsStr,
-    ) -> Result<TilePlaceArg, clap::Error> {
-        TilePlaceArg::parse.parse_ref(command, argument, value)
+    ) -> Result<MemberPlace, clap::Error> {
+        member_place.parse_ref(command, argument, value)
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
@@ -219,9 +218,9 @@ mod tests {
         let words: Vec<PossibleValue> = TilePlaces.possible_values().unwrap().collect();
         assert_eq!(words.len(), 3);
         for word in words {
-            TilePlaceArg::parse(word.get_name()).unwrap();
+            member_place(word.get_name()).unwrap();
         }
-        assert_eq!(TilePlaceArg::parse("native:"), Ok(TilePlaceArg::Native));
-        assert!(TilePlaceArg::parse("vms").unwrap_err().starts_with("native, vm, existing, libvirt+URI"));
+        assert_eq!(member_place("native:"), Ok(MemberPlace::Native));
+        assert!(member_place("vms").unwrap_err().starts_with("native, vm, existing, libvirt+URI"));
     }
 }

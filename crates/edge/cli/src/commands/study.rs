@@ -23,8 +23,6 @@ mod operations;
 #[cfg(feature = "full")]
 mod operations_verdict;
 #[cfg(feature = "full")]
-mod platform;
-#[cfg(feature = "full")]
 mod predictions;
 #[cfg(feature = "full")]
 mod sets_summary;
@@ -61,7 +59,7 @@ pub fn estimate(command: &StudyCommand) -> Result<Estimate, Failure> {
         #[cfg(feature = "full")]
         StudyCommand::Operations(args) => operations::estimate(args),
         #[cfg(feature = "full")]
-        StudyCommand::Oltp(args) => oltp::estimate(args),
+        StudyCommand::Oltp(args) => Ok(oltp::estimate(args)),
         #[cfg(feature = "full")]
         StudyCommand::Application(args) => application::estimate(args),
         #[cfg(feature = "full")]

@@ -5,6 +5,7 @@ pub(crate) mod begun_run;
 pub(crate) mod course;
 pub(crate) mod estimate;
 pub(crate) mod event;
+pub(crate) mod experiment;
 pub(crate) mod host_name;
 #[cfg(feature = "full")]
 pub(crate) mod job_in_study;

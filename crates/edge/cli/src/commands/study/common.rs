@@ -10,9 +10,13 @@ use virtbench_model::{Unanswered, answered};
 use virtbench_record::{Conclusion, Records};
 use virtbench_report::{Takeaway, takeaway};
 use virtbench_runs::{FolderError, LoadedRun};
+#[cfg(feature = "full")]
+use virtbench_study::Experiment;
 use virtbench_study::{Observer, Run, RunEnd, StudyError};
 
 use super::watch::StudyProgress;
+#[cfg(feature = "full")]
+use crate::args::FolderArgs;
 use crate::command_line;
 use crate::commands::report;
 use crate::exit::{Failure, Kind, Outcome};
@@ -124,6 +128,16 @@ pub fn show(out: &Path, json: bool) -> Result<LoadedRun<Records>, Failure> {
     let conclusion = conclusion(out, &files, &takeaway(&run.provenance, &run.records));
     print(json, &conclusion, &run, |_| Ok(()))?;
     Ok(run)
+}
+
+/// Runs a study into its folder, writes the report, also of what an interrupted or failed run has measured, and looks for an answer.
+#[cfg(feature = "full")]
+pub fn execute<E: Experiment>(experiment: &E, folder: &FolderArgs) -> Outcome {
+    let out = std::path::absolute(folder_path(folder.out.as_deref(), E::NAME))?;
+    let measured = run(&out, folder.resume, |run| experiment.run(run))?;
+    let shown = show(&out, folder.json)?;
+    measured?;
+    check_answer(&shown)
 }
 
 /// Fails where a run has no answer to what its study asks.

@@ -5,14 +5,13 @@ use std::path::Path;
 use virtbench_operations::Mix;
 use virtbench_record::{CloneKind, OperationKind, OperationsLoad, OperationsPlan};
 use virtbench_study::{
-    Estimate, Event, FoundEnvironments, GuestOptions, NamedEnvironment, OperationsStudy, Run, StudyError,
-    Tenants, estimate_operations, mix_on, tenant_job,
+    Estimate, Event, FoundEnvironments, GuestOptions, NamedEnvironment, OperationsStudy, PlatformChoice, Run,
+    StudyError, Tenants, estimate_operations, mix_on, tenant_job,
 };
 use virtbench_workload::JobSpec;
 
 use super::common;
 use super::operations_verdict::verdict;
-use super::platform::WantedPlatform;
 use crate::args::operations::{OperationsArgs, RateArg};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::small_file;
@@ -24,20 +23,20 @@ const MAX_MIX_BYTES: usize = 64 << 10;
 
 /// Pieces and how long they take about.
 pub fn estimate(args: &OperationsArgs) -> Result<Estimate, Failure> {
-    wanted(args).check()?;
+    platform(args).check().map_err(common::study_failure)?;
     Ok(estimate_operations(&plan(args, &mix(args)?, Vec::new())))
 }
 
 /// Measures what is missing, then writes the report, also of what an interrupted or failed run has measured.
 pub fn execute(args: &OperationsArgs) -> Outcome {
-    wanted(args).check()?;
+    platform(args).check().map_err(common::study_failure)?;
     let mix = mix(args)?;
     let named = named_tenants(args)?;
     let job = tenant_job(args.tenant_workload.as_ref(), args.tenant_size)
         .map_err(|error| Failure::message(Kind::Usage, format!("--tenant-workload: {error}")))?;
     let out = std::path::absolute(common::folder_path(args.folder.out.as_deref(), "operations"))?;
     let measured = common::run(&out, args.folder.resume, |run| {
-        let platform = wanted(args).connect(run)?;
+        let platform = platform(args).connect(run)?;
         let (mix, left_out) = mix_on(&*platform, &mix, args.leave_out)?;
         let mut tenants = start_tenants(args, &named, job, run)?;
         OperationsStudy { plan: plan(args, &mix, left_out) }.run(&*platform, tenants.as_mut(), run)
@@ -52,15 +51,15 @@ fn ways(args: &OperationsArgs) -> Vec<CloneKind> {
     args.clone.iter().map(|way| way.kind()).collect()
 }
 
-fn wanted(args: &OperationsArgs) -> WantedPlatform<'_> {
-    WantedPlatform {
-        address: &args.platform,
-        destination: args.destination.as_deref(),
+fn platform(args: &OperationsArgs) -> PlatformChoice {
+    PlatformChoice {
+        address: args.platform.clone(),
+        destination: args.destination.clone(),
         clones: ways(args),
-        array_command: args.array_command.as_deref(),
+        array_command: args.array_command.clone(),
         memory_bytes: args.memory,
         disk_bytes: args.disk,
-        qemu: &args.qemu,
+        guests: args.qemu.choice(),
     }
 }
 

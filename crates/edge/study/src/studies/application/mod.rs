@@ -4,6 +4,7 @@
 mod client;
 mod client_words;
 mod data_disks;
+mod experiment;
 mod file;
 mod load;
 mod members;
@@ -19,6 +20,7 @@ mod together;
 pub(crate) use client::{Client, explained};
 pub(crate) use client_words::client_words;
 pub(crate) use data_disks::{DataDisks, DataPlace};
+pub use experiment::ApplicationOptions;
 pub use file::{ApplicationFile, ApplicationFileError, SideKind, TierFile};
 pub use load::ApplianceLoad;
 pub use members::LoadedAppliances;

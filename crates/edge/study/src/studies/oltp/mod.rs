@@ -4,6 +4,7 @@
 mod appliances;
 mod cycles;
 mod database;
+mod experiment;
 mod observed;
 mod prepared;
 mod run;
@@ -16,6 +17,7 @@ mod watch;
 
 pub use appliances::ApplianceSides;
 pub(crate) use database::{connect, database_kind, port};
+pub use experiment::OltpOptions;
 pub use prepared::DatabaseAppliance;
 pub use run::{OltpStudy, run_oltp};
 pub use sides::{OltpBoot, OltpFailure, OltpLoad, OltpSides};

@@ -5,6 +5,7 @@ mod log;
 mod management;
 mod outage;
 mod piece;
+mod platform;
 mod run;
 #[cfg(test)]
 mod run_tests;
@@ -16,6 +17,7 @@ mod tenants;
 
 pub(crate) use fleet::Fleet;
 pub(crate) use piece::{PieceLoad, Starts, measure_piece};
+pub use platform::PlatformChoice;
 pub(crate) use run::REMOVE_LIMIT;
 pub use run::{OperationsStudy, run_operations};
 pub use schedule::{estimate_operations, mix_on};

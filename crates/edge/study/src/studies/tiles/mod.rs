@@ -3,6 +3,7 @@
 
 mod energy;
 mod existing;
+mod experiment;
 mod file;
 mod file_values;
 mod generator;
@@ -23,6 +24,7 @@ mod together;
 mod uses;
 mod watch;
 
+pub use experiment::{InfrastructureOptions, MemberPlace, TilesOptions};
 pub use file::{TileFile, TileFileError, TileFileMember};
 pub use generator::generator_command;
 pub use host::{HostAddress, TilesHosting};

@@ -1,15 +1,16 @@
-//! A platform whose management operations are measured, as options name it.
+//! A platform whose management operations are measured, as a user names it.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use virtbench_lab::{GuestImage, LabError, LibvirtAddress, find_kernel};
 use virtbench_platforms::{LibvirtOptions, LibvirtPlatform, OnVsphere, Platform, VsphereOptions};
-use virtbench_record::{CloneKind, FailureKind};
-use virtbench_study::{Event, Run, StudyError};
+use virtbench_record::CloneKind;
 
-use crate::args::qemu::QemuArgs;
-use crate::exit::{Failure, Kind};
+use crate::guests::GuestChoice;
+use crate::runner::event::Event;
+use crate::runner::run::Run;
+use crate::study_error::StudyError;
 
 /// How an address of vSphere's begins.
 const VSPHERE: &str = "vsphere+";
@@ -17,22 +18,31 @@ const VSPHERE: &str = "vsphere+";
 const VSPHERE_LIMIT: Duration = Duration::from_secs(600);
 
 /// A platform, and what VMs there are made of.
-pub(super) struct WantedPlatform<'a> {
-    pub(super) address: &'a str,
-    pub(super) destination: Option<&'a str>,
+#[derive(Debug, Clone)]
+pub struct PlatformChoice {
+    /// Its address: `libvirt+URI` or `vsphere+https://USER@HOST/sdk`.
+    pub address: String,
+    /// Where VMs are moved to and back.
+    pub destination: Option<String>,
     /// How clones are made, in turn.
-    pub(super) clones: Vec<CloneKind>,
+    pub clones: Vec<CloneKind>,
     /// What has an array clone a volume.
-    pub(super) array_command: Option<&'a str>,
-    pub(super) memory_bytes: u64,
-    pub(super) disk_bytes: u64,
-    pub(super) qemu: &'a QemuArgs,
+    pub array_command: Option<String>,
+    /// Memory of each VM, in bytes.
+    pub memory_bytes: u64,
+    /// Disk of each VM, in bytes.
+    pub disk_bytes: u64,
+    /// What runs them, where the platform leaves that open.
+    pub guests: GuestChoice,
 }
 
-impl WantedPlatform<'_> {
-    /// What is wrong with the addresses is said before anything is done.
-    pub(super) fn check(&self) -> Result<(), Failure> {
-        let usage = |why: &str| Err(Failure::message(Kind::Usage, why.to_owned()));
+impl PlatformChoice {
+    /// Looks whether addresses and ways to clone go together, before anything is done.
+    ///
+    /// # Errors
+    /// They do not.
+    pub fn check(&self) -> Result<(), StudyError> {
+        let usage = |why: &str| Err(StudyError::input(why));
         let ways = &self.clones;
         if ways.iter().enumerate().any(|(index, way)| ways[..index].contains(way)) {
             return usage("--clone: each way once");
@@ -43,10 +53,10 @@ impl WantedPlatform<'_> {
             );
         }
         if !self.address.starts_with(VSPHERE) {
-            address(self.address)?;
-            return self.destination.map_or(Ok(()), |to| address(to).map(drop));
+            address(&self.address)?;
+            return self.destination.as_deref().map_or(Ok(()), |to| address(to).map(drop));
         }
-        OnVsphere::check(self.address).map_err(|error| Failure::message(Kind::Usage, error.to_string()))?;
+        OnVsphere::check(&self.address).map_err(|error| StudyError::input(error.to_string()))?;
         if self.destination.is_some() {
             return usage("vSphere migrates among the hosts of a cluster: leave --destination out");
         }
@@ -58,17 +68,18 @@ impl WantedPlatform<'_> {
         Ok(())
     }
 
-    /// The platform that the address names.
-    pub(super) fn connect(&self, run: &mut Run<'_>) -> Result<Box<dyn Platform>, StudyError> {
+    /// Connects to the platform, which sweeps what killed runs have left.
+    ///
+    /// # Errors
+    /// It cannot be reached, refuses, or it was to stop.
+    pub fn connect(&self, run: &mut Run<'_>) -> Result<Box<dyn Platform>, StudyError> {
         if self.address.starts_with(VSPHERE) {
             let options = VsphereOptions { memory_bytes: self.memory_bytes, disk_bytes: self.disk_bytes };
-            let platform = OnVsphere::connect(self.address, options, Instant::now() + VSPHERE_LIMIT)?;
+            let platform = OnVsphere::connect(&self.address, options, Instant::now() + VSPHERE_LIMIT)?;
             return Ok(Box::new(platform));
         }
-        let refused =
-            |error: Failure| virtbench_platforms::Failure::new(FailureKind::Refused, error.to_string());
-        let to = address(self.address).map_err(refused)?;
-        let destination = self.destination.map(address).transpose().map_err(refused)?;
+        let to = address(&self.address)?;
+        let destination = self.destination.as_deref().map(address).transpose()?;
         let options = self.options(&to, destination)?;
         Ok(Box::new(on_libvirt(&to, &options, run)?))
     }
@@ -79,7 +90,7 @@ impl WantedPlatform<'_> {
         destination: Option<LibvirtAddress>,
     ) -> Result<LibvirtOptions, StudyError> {
         let guest = if LibvirtPlatform::has_real_guests(address)? {
-            let kernel = find_kernel(self.qemu.kernel.as_deref()).map_err(LabError::from)?;
+            let kernel = find_kernel(self.guests.kernel.as_deref()).map_err(LabError::from)?;
             let image = GuestImage::new(&kernel, &[]).map_err(LabError::from)?;
             Some((kernel, image))
         } else {
@@ -90,15 +101,15 @@ impl WantedPlatform<'_> {
             memory_bytes: self.memory_bytes,
             disk_bytes: self.disk_bytes,
             clones: self.clones.clone(),
-            array_command: self.array_command.map(str::to_owned),
-            accelerator: self.qemu.accelerator.wanted().of_qemu()?,
+            array_command: self.array_command.clone(),
+            accelerator: self.guests.accelerator.of_qemu()?,
             guest,
         })
     }
 }
 
-fn address(text: &str) -> Result<LibvirtAddress, Failure> {
-    let usage = |why: String| Failure::message(Kind::Usage, why);
+fn address(text: &str) -> Result<LibvirtAddress, StudyError> {
+    let usage = |why: String| StudyError::input(why);
     if !text.starts_with(LibvirtAddress::PREFIX) {
         return Err(usage(format!(
             "{text} is no platform: give libvirt+URI, such as libvirt+qemu:///system, or vsphere+https://USER@HOST/sdk"

@@ -159,7 +159,9 @@ pub use studies::colocation::{
     schedule_sets, simulate, takes_a_rate,
 };
 #[cfg(feature = "full")]
-pub use studies::desktops::{DesktopAppliance, DesktopSource, DesktopsStudy, ExistingDesktops};
+pub use studies::desktops::{
+    DesktopAppliance, DesktopSource, DesktopsOptions, DesktopsPlace, DesktopsStudy, ExistingDesktops,
+};
 pub use studies::grid::definition::{Grid, GridError, check_plan};
 pub use studies::grid::points::measure_points;
 pub use studies::grid::schedule::{ScheduledPoint, schedule};

@@ -78,7 +78,7 @@ fn desktops(plan: &DesktopsPlan, records: &[DesktopsRecord]) -> Result<(), Unans
             Some(measured) => measured.gone.first().map(|gone| gone.why.as_str()),
             None => record.failure(),
         });
-        let why = why.unwrap_or("the time was too short for an operation: raise --time");
+        let why = why.unwrap_or("the time was too short for an operation: measure for longer");
         return Err(Unanswered::Missing(format!("no user has done anything: {why}")));
     }
     let analysis = analyse_desktops(plan, records);

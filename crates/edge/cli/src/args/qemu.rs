@@ -43,18 +43,6 @@ impl QemuArgs {
     ) -> Result<ApplianceGuests, GuestsError> {
         ApplianceGuests::find(self.accelerator.wanted(), self.kernel.as_deref(), screen, remark)
     }
-
-    /// The same for a study of VMs that have up to so many processors.
-    ///
-    /// # Errors
-    /// As for [`appliance_guests`](Self::appliance_guests).
-    pub fn appliance_guests_of_study(
-        &self,
-        needs: (u32, bool),
-        remark: &mut dyn FnMut(&str),
-    ) -> Result<ApplianceGuests, GuestsError> {
-        ApplianceGuests::find_for_study(self.accelerator.wanted(), self.kernel.as_deref(), needs, remark)
-    }
 }
 
 /// What executes a guest's instructions.

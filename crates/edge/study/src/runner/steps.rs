@@ -106,7 +106,7 @@ pub(crate) trait Schedule {
     /// The host while something was measured, if it was sampled.
     fn host<'m>(&self, measured: &'m <Self::Key as MeasurementKey>::Measured) -> Option<&'m HostUse>;
 
-    /// What a user is told of a record at once.
+    /// What is said to a user of a record at once.
     fn remarks(&self, record: &Measurement<Self::Key>) -> Vec<String>;
 }
 

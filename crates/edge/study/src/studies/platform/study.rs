@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use virtbench_model::platform::samples_of_domain;
 use virtbench_record::{
-    GuestFacts, Plan, PlatformDomain, PlatformPlan, Provenance, Records, SamplesMeasured,
+    Plan, PlatformDomain, PlatformPlan, Provenance, Records, SamplesKey, SamplesMeasured,
 };
 use virtbench_runs::{LoadedRun, load_any_run};
 

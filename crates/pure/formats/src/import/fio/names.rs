@@ -77,7 +77,10 @@ const INSTEAD: &[(&str, &str)] = &[
     ("numa_mem_policy", "cpus_allowed pins to processors, whose memory is near"),
     ("verify_backlog", "without it blocks are verified as they are read"),
     ("verify_pattern", "without it blocks are verified by a header"),
-    ("latency_target", "rate limits a job, and a search for saturation finds the most that keeps to a latency"),
+    (
+        "latency_target",
+        "rate limits a job, and a search for saturation finds the most that keeps to a latency",
+    ),
     ("unlink_each_loop", "a file is made once: give each loop a job"),
     ("pre_read", "a job of reads before it, with stonewall"),
     ("iodepth_batch_complete_min", "leave it out: each completion lets another operation start"),

@@ -9,7 +9,7 @@ STUDY_BUILD = target/study/bin
 VIRTBENCH = $(STUDY_BUILD)/virtbench
 INSTALLED = target/release/virtbench
 
-.PHONY: help study check test soak bench profile fuzz fio-examples public-files lint doc-check licences build whole install setup setup-study setup-check setup-install setup-test setup-lint setup-bench setup-predictions uml uml-kernel appliances check-predictions deviation evaluation clean deb deb-check setup-package
+.PHONY: help study check test soak bench profile fuzz fio-examples public-files lint doc-check licences build whole install setup setup-study setup-check setup-install setup-test setup-lint setup-bench setup-predictions uml uml-kernel appliances check-predictions deviation evaluation clean deb deb-check setup-package dist dist-check
 
 help:
 	@echo "make study    set up, build, and measure what virtualization costs this machine's storage"
@@ -35,6 +35,8 @@ help:
 	@echo "make appliances  what \`virtbench appliance build\` needs of the distribution"
 	@echo "make deb      the Debian package: target/debian/virtbench_*.deb"
 	@echo "make deb-check  it is installed, used and removed in bare roots of Debian 12 and 13"
+	@echo "make dist     a static tarball for other distributions, checksums and a list of what they are made of: target/dist"
+	@echo "make dist-check  they are started in a root of Debian 11, and in an empty one"
 	@echo "make install  install the command, its manual pages and completions (PREFIX=/usr/local)"
 
 # Half of the usual time a point: with two platforms beside native a first report in two and a half minutes. Its intervals say what that
@@ -152,6 +154,12 @@ deb: setup-package
 	scripts/deb.sh
 deb-check: setup-package
 	scripts/deb-check.sh
+
+# Tarballs for other distributions, and their trial in roots with an older C library and with none.
+dist: setup-package
+	scripts/dist.sh
+dist-check: setup-package
+	scripts/dist-check.sh
 
 PREFIX ?= /usr/local
 install: setup-install

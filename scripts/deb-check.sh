@@ -36,7 +36,7 @@ for suite in ${DEB_SUITES:-bookworm trixie}; do
   tar=$cache/$suite.tar
   if [ ! -s "$tar" ]; then
     echo "deb-check: a bare root of $suite"
-    mmdebstrap --quiet --variant=apt "$suite" "$tar.part" && mv "$tar.part" "$tar"
+    mmdebstrap --quiet --variant=apt --format=tar "$suite" "$tar.part" && mv "$tar.part" "$tar"
   fi
   root=$(mktemp -d "$cache/root-XXXXXX")
   chmod 755 "$root"

@@ -90,6 +90,7 @@ fi
 if [ "$purpose" = check ]; then exit 0; fi
 if [ "$purpose" = package ]; then
   cargo deb --version >/dev/null 2>&1 || CARGO_PROFILE_DEV_DEBUG=0 cargo install --quiet --locked --debug cargo-deb --version 3.8.0
+  cargo cyclonedx --version >/dev/null 2>&1 || CARGO_PROFILE_DEV_DEBUG=0 cargo install --quiet --locked --debug cargo-cyclonedx --version 0.5.9
   exit 0
 fi
 

@@ -6,7 +6,6 @@ use virtbench_lab::LabError;
 use crate::disks::disk::DiskError;
 use crate::disks::images::ImagesError;
 use crate::guests::GuestsError;
-#[cfg(feature = "full")]
 use crate::runner::progress::Stopped;
 #[cfg(feature = "full")]
 use crate::studies::colocation::JobsError;
@@ -105,7 +104,6 @@ impl StudyError {
     }
 }
 
-#[cfg(feature = "full")]
 impl From<Stopped> for StudyError {
     fn from(_: Stopped) -> Self {
         Self::Stopped

@@ -14,6 +14,5 @@ pub(crate) mod programs;
 pub(crate) mod progress;
 pub(crate) mod run;
 pub(crate) mod sides;
-#[cfg(feature = "full")]
 pub(crate) mod steps;
 pub(crate) mod workload_file;

@@ -4,18 +4,13 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use virtbench_model::summarise;
-#[cfg(feature = "full")]
-use virtbench_model::{Unanswered, answered};
+use virtbench_model::{Unanswered, answered, summarise};
 use virtbench_record::{Conclusion, Records};
 use virtbench_report::{Takeaway, takeaway};
 use virtbench_runs::{FolderError, LoadedRun};
-#[cfg(feature = "full")]
-use virtbench_study::Experiment;
-use virtbench_study::{Observer, Run, RunEnd, StudyError};
+use virtbench_study::{Experiment, Observer, Run, RunEnd, StudyError};
 
 use super::watch::StudyProgress;
-#[cfg(feature = "full")]
 use crate::args::FolderArgs;
 use crate::command_line;
 use crate::commands::report;
@@ -131,7 +126,6 @@ pub fn show(out: &Path, json: bool) -> Result<LoadedRun<Records>, Failure> {
 }
 
 /// Runs a study into its folder, writes the report, also of what an interrupted or failed run has measured, and looks for an answer.
-#[cfg(feature = "full")]
 pub fn execute<E: Experiment>(experiment: &E, folder: &FolderArgs) -> Outcome {
     let out = std::path::absolute(folder_path(folder.out.as_deref(), E::NAME))?;
     let measured = run(&out, folder.resume, |run| experiment.run(run))?;
@@ -144,7 +138,6 @@ pub fn execute<E: Experiment>(experiment: &E, folder: &FolderArgs) -> Outcome {
 ///
 /// # Errors
 /// What is missing, or cannot be judged, and why.
-#[cfg(feature = "full")]
 pub fn check_answer(run: &LoadedRun<Records>) -> Outcome {
     answered(&run.provenance.plan, &run.records).map_err(|unanswered| match unanswered {
         Unanswered::Missing(why) => Failure::message(Kind::Measured, why),

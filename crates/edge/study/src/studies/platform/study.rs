@@ -12,6 +12,7 @@ use virtbench_runs::{LoadedRun, load_any_run};
 use super::part::run_part;
 use crate::runner::course::nanoseconds;
 use crate::runner::estimate::Estimate;
+use crate::runner::experiment::Experiment;
 use crate::runner::progress::Progress;
 use crate::runner::run::{Run, RunEnd};
 use crate::runner::sides::SidesSchedule;
@@ -22,7 +23,7 @@ use crate::study_error::StudyError;
 pub type Sentence = fn(&Provenance, &Records) -> String;
 
 /// A study of a platform.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct PlatformStudy {
     plan: PlatformPlan,
     program: PathBuf,
@@ -36,23 +37,22 @@ impl PlatformStudy {
         Self { plan, program, sentence }
     }
 
-    /// What is measured, and about how long that takes.
-    #[must_use]
-    pub fn estimate(plan: &PlatformPlan) -> Estimate {
-        SidesSchedule::new(Plan::Platform(plan.clone())).estimate()
-    }
-
-    /// Measures what is missing in the run folder. The runs of the domains lie in it, and are gone on with where one has begun.
-    ///
-    /// # Errors
-    /// It failed before anything was measured. Any other failure is the answer, and the folder holds what was measured until then.
-    pub fn run(&mut self, run: &mut Run<'_>) -> Result<RunEnd, StudyError> {
-        run_study(&SidesSchedule::new(Plan::Platform(self.plan.clone())), self, run)
-    }
-
     fn domain(&self, name: &str) -> Result<PlatformDomain, NoResult> {
         let found = self.plan.domains.iter().find(|domain| domain.name == name);
         found.cloned().ok_or_else(|| StudyError::input(format!("{name} is no domain: a defect")).into())
+    }
+}
+
+impl Experiment for PlatformStudy {
+    const NAME: &'static str = "platform";
+
+    fn estimate(&self) -> Estimate {
+        SidesSchedule::new(Plan::Platform(self.plan.clone())).estimate()
+    }
+
+    /// The runs of the domains lie in the run folder, and are gone on with where one has begun.
+    fn run(&self, run: &mut Run<'_>) -> Result<RunEnd, StudyError> {
+        run_study(&SidesSchedule::new(Plan::Platform(self.plan.clone())), &mut self.clone(), run)
     }
 }
 

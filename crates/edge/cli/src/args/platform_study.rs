@@ -50,7 +50,7 @@ pub struct PlatformStudyArgs {
     /// What executes the VMs' instructions
     #[arg(long, value_enum, default_value = "auto")]
     pub accelerator: AcceleratorArg,
-    /// Folder for test disks; the storage under it is what is measured [default: the run folder]
+    /// Folder for test disks and data; the storage under it is what is measured [default: the run folder]
     #[arg(long, value_name = "DIR")]
     pub target_dir: Option<PathBuf>,
     /// Seed of every random choice

@@ -42,9 +42,8 @@ fn domains_are_measured_by_their_studies_and_the_score_is_their_mean() {
     assert_eq!(again.code(), 0, "{again:?}");
     assert!(again.stdout.contains("the score over 2 domains, storage and memory"), "{}", again.stdout);
     assert_eq!(fs::read_to_string(out.join("results.jsonl")).unwrap(), results);
-    // Two runs of a platform are compared domain by domain; one with itself has nothing to judge.
-    let measures = run(&["history", &out.display().to_string(), "--json"]);
-    assert!(measures.stdout.contains("score of storage, memory"), "{measures:?}");
+    let markdown = run(&["report", &out.display().to_string(), "--format", "markdown"]);
+    assert!(markdown.stdout.contains("the score over 2 domains, storage and memory"), "{markdown:?}");
 }
 
 #[test]

@@ -2,19 +2,11 @@
 
 use virtbench_record::{Better, Provenance, Records, Sample};
 
+use super::ratio::{OF, is_ratio};
 use crate::history::{Measure, measures};
 
-/// What a ratio has between the two that it is of.
-const OF: &str = " / ";
-
-/// Why the runs of a domain have no ratio, in words.
+/// Samples of a domain; or why its runs have no ratio, in words.
 pub type Ratios = Result<Vec<Sample>, String>;
-
-/// Whether a sample of a domain is a ratio to this host, and so has a part in the score.
-#[must_use]
-pub fn is_ratio(sample: &Sample) -> bool {
-    sample.unit.is_empty() && sample.better != Better::Neither && sample.name.contains(OF)
-}
 
 /// The figures of a domain. One run compares by itself, and its ratios to the first side are taken. Of two the second is compared with
 /// the first, figure by figure.

@@ -6,9 +6,11 @@
 //! domains are other scores.
 
 mod domain;
+mod ratio;
 mod score;
 mod summary;
 
-pub use domain::{Ratios, is_ratio, samples_of_domain};
+pub use domain::{Ratios, samples_of_domain};
+pub use ratio::is_ratio;
 pub use score::{DomainScore, MetricScore, PlatformScore, score_platform};
 pub use summary::summarise_platform;

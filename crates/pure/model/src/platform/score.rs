@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use virtbench_record::{Better, PlatformPlan, SamplesRecord};
 
-use super::domain::is_ratio;
+use super::ratio::is_ratio;
 use crate::interval::Estimate;
 use crate::kind::FigureKind;
 
@@ -281,6 +281,22 @@ mod tests {
         assert_eq!(found.domains[0].failures, ["the guest died"]);
         assert_eq!(found.domains[1].unavailable.as_deref(), Some("not in this build"));
         assert!(found.score.is_none() && found.dearest(3).is_empty());
+    }
+
+    #[test]
+    fn history_follows_the_score_under_the_names_of_its_domains() {
+        let provenance = virtbench_samples::grid::described(virtbench_record::Plan::Platform(plan(&[])));
+        let mut records = vec![measured("storage", 0, &[("rate", Better::Higher, 0.25)])];
+        let score = |records: &[SamplesRecord]| {
+            let all =
+                crate::history::measures(&provenance, &virtbench_record::Records::Samples(records.to_vec()));
+            let score =
+                all.into_iter().find(|one| one.subject.starts_with("score of ")).expect("there is a score");
+            (score.subject, score.value)
+        };
+        assert_eq!(score(&records), ("score of storage".into(), 0.25));
+        records.push(measured("memory", 0, &[("copy", Better::Higher, 1.0)]));
+        assert_eq!(score(&records), ("score of storage, memory".into(), 0.5));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use virtbench_lab::{
     Accelerator, Assignment, DEFAULT_ADAPTER, Environment, GuestConfig, GuestDisk, GuestImage, LabError,
@@ -50,6 +50,22 @@ fn directory() -> tempfile::TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
 }
 
+/// Waits until a process has read more than it does before a load.
+fn wait_until_it_reads(process: u32) {
+    let read = || {
+        let text = std::fs::read_to_string(format!("/proc/{process}/io")).unwrap_or_default();
+        let counted = text.lines().filter_map(|line| {
+            let (name, count) = line.split_once(": ")?;
+            ["rchar", "read_bytes"].contains(&name).then(|| count.parse::<u64>().ok())?
+        });
+        counted.sum::<u64>()
+    };
+    let (before, begun) = (read(), Instant::now());
+    while read() < before + (1 << 18) && begun.elapsed() < Duration::from_secs(60) {
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
 #[test]
 fn native_and_guest_are_measured_at_one_moment() {
     let directory = directory();
@@ -75,14 +91,14 @@ fn native_and_guest_are_measured_at_one_moment() {
 fn a_qemu_killed_under_load_fails_alone_and_fast() {
     let directory = directory();
     let mut machines = machines(directory.path());
-    let process = machines[1].processes()[0].to_string();
+    let process = machines[1].processes()[0];
     thread::spawn(move || {
-        thread::sleep(Duration::from_millis(500));
-        std::process::Command::new("kill").args(["-9", &process]).status().unwrap();
+        wait_until_it_reads(process);
+        std::process::Command::new("kill").args(["-9", &process.to_string()]).status().unwrap();
     });
     let assignments = machines
         .iter_mut()
-        .map(|machine| Assignment { machine: &mut **machine, spec: load(1500).into() })
+        .map(|machine| Assignment { machine: &mut **machine, spec: load(5000).into() })
         .collect();
     let together =
         or_mend(measure_together(assignments, &[], TimeLimits::default(), &AtomicBool::new(false)));

@@ -1,6 +1,6 @@
 //! What the runs of one domain come to: ratios of VMs to this host itself, and the figures behind them.
 
-use virtbench_record::{Better, Provenance, Records, Sample};
+use virtbench_record::{Better, Plan, Provenance, Records, Sample};
 
 use super::ratio::{OF, is_ratio};
 use crate::history::{Measure, measures};
@@ -16,7 +16,9 @@ pub type Ratios = Result<Vec<Sample>, String>;
 pub fn samples_of_domain(runs: &[(String, &Provenance, &Records)]) -> Ratios {
     let samples = match runs {
         [(_, provenance, records)] => {
-            measures(provenance, records).iter().filter(|one| one.headline).map(sample).collect()
+            let other = others_beside(&provenance.plan);
+            let counts = |one: &&Measure| one.headline && !other.iter().any(|name| is_of(one, name));
+            measures(provenance, records).iter().filter(counts).map(sample).collect()
         }
         [(first, provenance, records), (second, other_provenance, other_records)] => {
             let [first_figures, second_figures] =
@@ -26,6 +28,19 @@ pub fn samples_of_domain(runs: &[(String, &Provenance, &Records)]) -> Ratios {
         _ => return Err("a domain has one run or two: a defect".into()),
     };
     if samples.iter().any(is_ratio) { Ok(samples) } else { Err("nothing was measured on both sides".into()) }
+}
+
+/// Where no accelerator is named, storage is measured in several guests beside this host. The first is what the other domains' guests are.
+fn others_beside(plan: &Plan) -> &[String] {
+    match plan {
+        Plan::NativeVsVm(plan) => plan.environments.get(2..).unwrap_or_default(),
+        _ => &[],
+    }
+}
+
+/// Whether a measure is of an environment, or of it against another one.
+fn is_of(measure: &Measure, environment: &str) -> bool {
+    measure.subject.strip_prefix(environment).is_some_and(|rest| rest.starts_with([',', ' ']))
 }
 
 fn sample(measure: &Measure) -> Sample {
@@ -71,6 +86,7 @@ fn ratio(first: f64, second: f64, better: Better) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use virtbench_record::GridPlan;
     use virtbench_samples::samples as synthetic;
 
     use super::*;
@@ -97,6 +113,21 @@ mod tests {
         assert!(ratios.iter().any(|one| one.name.starts_with("requests ") && (one.value - 0.1).abs() < 1e-9));
         let empty = Records::Samples(Vec::new());
         assert!(samples_of_domain(&[("network".into(), &provenance, &empty)]).is_err());
+    }
+
+    #[test]
+    fn of_several_guests_beside_this_host_the_first_is_counted() {
+        let figure = |subject: &str| figure(subject, Better::Higher, 1.0);
+        assert!(
+            is_of(&figure("tcg, all points"), "tcg") && is_of(&figure("tcg / native, all points"), "tcg")
+        );
+        assert!(
+            !is_of(&figure("uml / native, all points"), "tcg") && !is_of(&figure("tcg2, all points"), "tcg")
+        );
+        let grid = virtbench_samples::grid::small_plan();
+        let plan = GridPlan { environments: ["native", "uml", "tcg"].map(String::from).into(), ..grid };
+        assert_eq!(others_beside(&Plan::NativeVsVm(plan)), ["tcg"]);
+        assert!(others_beside(&Plan::Network(synthetic::plan())).is_empty());
     }
 
     #[test]

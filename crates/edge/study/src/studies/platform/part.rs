@@ -42,25 +42,20 @@ pub(super) fn run_part(
         command.arg("--resume");
     }
     let limit = (takes * PATIENCE).max(LEAST_LIMIT);
-    let mut last = None;
+    let (mut last, mut plain) = (None, None);
     let (stop, name) = (progress.stop, &run.name);
-    let ended =
-        run_command_interrupted(
-            command,
-            &run.words.join(" "),
-            (limit, LEAVE),
-            stop,
-            &mut |line| match heard(line) {
-                Some(Heard::Doing(what)) => progress.doing(&format!("{name}: {what}")),
-                Some(Heard::Remark(words)) => last = Some(words),
-                None => {}
-            },
-        );
+    let told = &mut |line: &str| match heard(line) {
+        Some(Heard::Doing(what)) => progress.doing(&format!("{name}: {what}")),
+        Some(Heard::Remark(words)) => last = Some(words),
+        Some(Heard::Plain(words)) => plain = Some(words),
+        None => {}
+    };
+    let ended = run_command_interrupted(command, &run.words.join(" "), (limit, LEAVE), stop, told);
     match ended {
         Ok(()) => Ok(()),
         Err(CommandError::Stopped { .. }) => Err(StudyError::Stopped.into()),
         Err(CommandError::Failed { code, how, .. }) => {
-            let words = last.unwrap_or_else(|| format!("virtbench {} {how}", run.words.join(" ")));
+            let words = last.or(plain).unwrap_or_else(|| format!("virtbench {} {how}", run.words.join(" ")));
             let words = words.trim_start_matches("virtbench: ").to_owned();
             let is_lacking = code.is_some_and(|code| LACKING.contains(&code));
             Err(if is_lacking { NoResult::Unavailable(words) } else { NoResult::failed(words) })
@@ -74,10 +69,14 @@ pub(super) fn run_part(
 enum Heard {
     Doing(String),
     Remark(String),
+    /// Said to people, as by a command that this build leaves out.
+    Plain(String),
 }
 
 fn heard(line: &str) -> Option<Heard> {
-    let event: Value = serde_json::from_str(line).ok()?;
+    let Ok(event) = serde_json::from_str::<Value>(line) else {
+        return Some(Heard::Plain(line.to_owned())).filter(|_| !line.trim().is_empty());
+    };
     let text = |key: &str| event.get(key)?.as_str().map(str::to_owned);
     match event.get("event")?.as_str()? {
         "doing" => text("what").map(Heard::Doing),
@@ -97,7 +96,8 @@ mod tests {
         assert_eq!(heard(r#"{"event":"doing","what":"booting"}"#), Some(Heard::Doing("booting".into())));
         assert_eq!(heard(r#"{"event":"remark","text":"no KVM"}"#), Some(Heard::Remark("no KVM".into())));
         assert_eq!(heard(r#"{"event":"done","done":1,"total":2}"#), None);
-        assert_eq!(heard("VMs reach 0.5 of native throughput."), None);
+        assert_eq!(heard("VMs reach 0.5."), Some(Heard::Plain("VMs reach 0.5.".into())));
+        assert_eq!(heard(""), None);
     }
 
     /// What becomes of a part whose program is this script.
@@ -123,6 +123,8 @@ mod tests {
         assert_eq!(end_of(&format!("{said} exit 4")), Err("unavailable: /dev/kvm: not found".into()));
         assert_eq!(end_of(&format!("{said} exit 11")), Err("unavailable: /dev/kvm: not found".into()));
         assert_eq!(end_of(&format!("{said} exit 6")), Err("failed: /dev/kvm: not found".into()));
+        let plain = "echo 'virtbench: this build leaves it out' >&2; exit 11";
+        assert_eq!(end_of(plain), Err("unavailable: this build leaves it out".into()));
         assert!(end_of("exit 1").unwrap_err().contains("ended with exit code 1"));
     }
 }

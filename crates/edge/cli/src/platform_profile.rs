@@ -38,7 +38,7 @@ pub struct PartOptions<'a> {
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// How long and how much, by profile.
+/// How long and how much, by profile. A guest has one processor, so that natively one thread computes as well.
 struct Amounts {
     storage: &'static [&'static str],
     network: &'static [&'static str],
@@ -53,8 +53,8 @@ struct Amounts {
 const MINUTE: Amounts = Amounts {
     storage: &["--grid", "minute", "--size", "256MiB"],
     network: &["--paths", "native,tap", "--streams", "1", "--ramp", "100ms", "--time", "300ms"],
-    memory: "memory:array=16MiB,kernel=60ms,stores=regular",
-    processor: "cpu:kernels=aes+fft+compress,kernel=150ms",
+    memory: "memory:threads=1,array=16MiB,kernel=60ms,stores=regular",
+    processor: "cpu:threads=1,kernels=aes+fft+compress,kernel=150ms",
     vms: "1",
     takes_s: [11, 9, 8, 8],
     database: None,
@@ -63,8 +63,8 @@ const MINUTE: Amounts = Amounts {
 const QUICK: Amounts = Amounts {
     storage: &["--grid", "quick"],
     network: &["--paths", "native,tap", "--streams", "4"],
-    memory: "memory",
-    processor: "cpu:kernel=500ms",
+    memory: "memory:threads=1",
+    processor: "cpu:threads=1,kernel=500ms",
     vms: "1,2",
     takes_s: [90, 30, 60, 60],
     database: Some(&["--time", "10s", "--search-time", "4s"]),
@@ -73,8 +73,8 @@ const QUICK: Amounts = Amounts {
 const FULL: Amounts = Amounts {
     storage: &["--grid", "paper"],
     network: &["--paths", "native,tap", "--streams", "8", "--time", "30s"],
-    memory: "memory",
-    processor: "cpu",
+    memory: "memory:threads=1",
+    processor: "cpu:threads=1",
     vms: "1,2,4",
     takes_s: [36_000, 480, 120, 180],
     database: Some(&["--time", "120s"]),

@@ -11,6 +11,5 @@ mod score;
 mod summary;
 
 pub use domain::{Ratios, samples_of_domain};
-pub use ratio::is_ratio;
 pub use score::{DomainScore, MetricScore, PlatformScore, score_platform};
 pub use summary::summarise_platform;

@@ -6,7 +6,6 @@ use virtbench_record::{Better, Sample};
 pub(super) const OF: &str = " / ";
 
 /// Whether a sample of a domain is a ratio to this host, and so has a part in the score.
-#[must_use]
-pub fn is_ratio(sample: &Sample) -> bool {
+pub(super) fn is_ratio(sample: &Sample) -> bool {
     sample.unit.is_empty() && sample.better != Better::Neither && sample.name.contains(OF)
 }

@@ -60,21 +60,23 @@ pub struct PlatformScore {
 impl PlatformScore {
     /// The domains that have a part in the score.
     pub fn counted(&self) -> impl Iterator<Item = &DomainScore> {
-        self.domains.iter().filter(|domain| domain.ratio.is_some() && domain.weight > 0.0)
+        counted(&self.domains)
     }
 
     /// The figures of all domains that lose most against this host, the worst first.
     #[must_use]
     pub fn dearest(&self, most: usize) -> Vec<(&DomainScore, &MetricScore)> {
-        let of = |domain: &'_ DomainScore| domain.metrics.len();
-        let mut all: Vec<(&DomainScore, &MetricScore)> = Vec::new();
-        for domain in self.domains.iter().filter(|domain| of(domain) > 0) {
-            all.extend(domain.metrics.iter().map(|metric| (domain, metric)));
-        }
+        let metrics =
+            self.domains.iter().flat_map(|domain| domain.metrics.iter().map(move |metric| (domain, metric)));
+        let mut all: Vec<(&DomainScore, &MetricScore)> = metrics.collect();
         all.sort_by(|one, other| one.1.ratio.total_cmp(&other.1.ratio));
         all.truncate(most);
         all
     }
+}
+
+fn counted(domains: &[DomainScore]) -> impl Iterator<Item = &DomainScore> {
+    domains.iter().filter(|domain| domain.ratio.is_some() && domain.weight > 0.0)
 }
 
 /// The score of what was measured. The plan's seed determines the resampling.
@@ -137,8 +139,7 @@ fn domain(name: &str, weight: f64, records: &[SamplesRecord], seed: u64) -> Doma
 /// The mean over domains in each repetition that has all of them, and then over repetitions: domains of one repetition were measured
 /// next to each other.
 fn score(domains: &[DomainScore], seed: u64) -> Option<Estimate> {
-    let counted: Vec<&DomainScore> =
-        domains.iter().filter(|domain| domain.ratio.is_some() && domain.weight > 0.0).collect();
+    let counted: Vec<&DomainScore> = counted(domains).collect();
     let first = counted.first()?;
     let whole = first.by_repetition.keys().filter_map(|repetition| {
         let values: Option<Vec<f64>> =

@@ -13,9 +13,9 @@ case $purpose in
   study | install | lint | check) ;;
   package) packages+=(git lintian mmdebstrap util-linux) ;;
   appliances) packages=("${appliances[@]}") ;;
-  test) packages+=("${appliances[@]}" binutils busybox-static chromium cpio fonts-dejavu-core fio libnbd-bin libvirt-clients libvirt-daemon libvirt-daemon-driver-qemu mariadb-client-core mariadb-server-core nbdkit nginx openssh-client openssh-server openssl pgbouncer postgresql prometheus qemu-system-arm qemu-user-static redis-server redis-tools strace systemd unzip util-linux xz-utils) ;;
+  test) packages+=("${appliances[@]}" binutils busybox-static chromium cpio fonts-dejavu-core fio libnbd-bin libvirt-clients libvirt-daemon libvirt-daemon-driver-qemu mariadb-client-core mariadb-server-core nbdkit nginx openssh-client openssh-server openssl pgbouncer postgresql prometheus python3-venv qemu-system-arm qemu-user-static redis-server redis-tools strace systemd unzip util-linux xz-utils) ;;
   predictions) packages+=(bc binutils bzip2 coreutils db5.3-util dbench gcc git lmdb-utils openssl postgresql python3 redis-server redis-tools sqlite3 tdb-tools util-linux xz-utils zstd) ;;
-  bench) packages+=("${appliances[@]}" bonnie++ chromium dbench fonts-dejavu-core fio git iperf3 linux-perf mariadb-client-core mariadb-server-core nbdkit nginx openssh-client openssh-server postgresql postgresql-client qperf redis-server redis-tools unzip wrk) ;;
+  bench) packages+=("${appliances[@]}" bonnie++ chromium dbench fonts-dejavu-core fio git iperf3 linux-perf mariadb-client-core mariadb-server-core nbdkit nginx openssh-client openssh-server openssl postgresql postgresql-client python3-venv qperf redis-server redis-tools unzip wrk) ;;
   *) echo "setup.sh: unknown purpose '$purpose': study, install, test, check, lint, bench, package, predictions or appliances" >&2; exit 2 ;;
 esac
 
@@ -105,5 +105,7 @@ case $purpose in
 esac
 # A vCenter for tests and comparisons.
 case $purpose in test | bench) scripts/setup-vsphere.sh ;; esac
+# A fake Proxmox VE for the same.
+case $purpose in test | bench) scripts/setup-proxmox.sh ;; esac
 # A generator of mail to compare with.
 if [ "$purpose" = bench ]; then scripts/setup-smtp-source.sh; scripts/setup-go-tpc.sh; fi

@@ -9,10 +9,11 @@ use virtbench_record::FailureKind;
 
 use crate::failure::Failure;
 use crate::libvirt::failure;
-use crate::vsphere;
+use crate::{proxmox, vsphere};
 
-/// How an address of vSphere's begins.
+/// How addresses of vSphere and of Proxmox VE begin.
 const VSPHERE: &str = "vsphere+";
+const PROXMOX: &str = "proxmox:";
 /// How long it may take to look.
 const LOOK_LIMIT: Duration = Duration::from_secs(120);
 /// How long removing may take on a hypervisor.
@@ -25,22 +26,28 @@ pub enum LeftPlace {
     Libvirt(LibvirtAddress),
     /// A vCenter or a host.
     Vsphere(String),
+    /// A cluster of Proxmox VE, by one of its nodes.
+    Proxmox(String),
 }
 
 impl LeftPlace {
-    /// Reads `libvirt+URI` or `vsphere+https://...`.
+    /// Reads `libvirt+URI`, `vsphere+https://...` or `proxmox:HOST`.
     ///
     /// # Errors
-    /// It is neither, with what to write.
+    /// It is none of these, with what to write.
     pub fn parse(text: &str) -> Result<Self, Failure> {
         let refused = |why: String| Failure::new(FailureKind::Refused, why);
         if text.starts_with(VSPHERE) {
             vsphere::OnVsphere::check(text)?;
             return Ok(Self::Vsphere(text.to_owned()));
         }
+        if text.starts_with(PROXMOX) {
+            proxmox::OnProxmox::check(text)?;
+            return Ok(Self::Proxmox(text.to_owned()));
+        }
         if !text.starts_with(LibvirtAddress::PREFIX) {
             return Err(refused(format!(
-                "{text} is no platform: give libvirt+URI, such as libvirt+qemu:///system, or vsphere+https://USER@HOST/sdk"
+                "{text} is no platform: give libvirt+URI, such as libvirt+qemu:///system, vsphere+https://USER@HOST/sdk, or proxmox:HOST"
             )));
         }
         // Settings of an environment's do not matter here.
@@ -59,6 +66,7 @@ impl LeftPlace {
                 runs_on(&connect_to(address).map_err(unreachable)?).map_err(failure)
             }
             Self::Vsphere(address) => vsphere::runs_on(address, Instant::now() + LOOK_LIMIT),
+            Self::Proxmox(address) => proxmox::runs_on(address, Instant::now() + LOOK_LIMIT),
         }
     }
 
@@ -75,6 +83,7 @@ impl LeftPlace {
                 remove_made(&hypervisor, SweepOf::Dead(runs), until).map_err(failure)
             }
             Self::Vsphere(address) => vsphere::remove_dead(address, runs, Instant::now() + LOOK_LIMIT),
+            Self::Proxmox(address) => proxmox::remove_dead(address, runs, Instant::now() + LOOK_LIMIT),
         }
     }
 }
@@ -84,10 +93,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_a_hypervisor_or_a_vcenter() {
+    fn a_place_is_a_hypervisor_a_vcenter_or_a_cluster() {
         assert!(matches!(LeftPlace::parse("libvirt+qemu:///system?memory=1GiB"), Ok(LeftPlace::Libvirt(_))));
         assert!(matches!(LeftPlace::parse("vsphere+https://u@h/sdk"), Ok(LeftPlace::Vsphere(_))));
-        for text in ["qemu:///system", "vsphere+https://h/sdk", ""] {
+        assert!(matches!(LeftPlace::parse("proxmox:pve.example?node=a"), Ok(LeftPlace::Proxmox(_))));
+        for text in ["qemu:///system", "vsphere+https://h/sdk", "proxmox:root@h", ""] {
             assert_eq!(LeftPlace::parse(text).unwrap_err().kind, FailureKind::Refused, "{text}");
         }
     }

@@ -6,9 +6,12 @@
 
 mod back_off;
 mod failure;
+mod keeper;
 mod left;
 mod libvirt;
 mod platform;
+mod proxmox;
+mod removal;
 mod stopwatch;
 mod vsphere;
 
@@ -16,6 +19,7 @@ pub use failure::Failure;
 pub use left::LeftPlace;
 pub use libvirt::{LibvirtOptions, LibvirtPlatform, OnUpload};
 pub use platform::{Action, JobTold, Performed, Platform};
+pub use proxmox::{OnProxmox, ProxmoxOptions};
 pub use stopwatch::Stopwatch;
 pub use virtbench_operations::VmState;
 pub use vsphere::{OnVsphere, VsphereOptions};

@@ -7,24 +7,14 @@ use fluent_uri::Uri;
 use fluent_uri::pct_enc::EStr;
 use fluent_uri::pct_enc::encoder::Query;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use virtbench_https::Trust;
 
 use crate::error::VsphereError;
 
+/// The environment variable that may hold the password.
+pub const PASSWORD_VARIABLE: &str = "VIRTBENCH_VSPHERE_PASSWORD";
 /// What of a user's name cannot stand in an address.
 const ENCODED: AsciiSet = NON_ALPHANUMERIC.remove(b'.').remove(b'-').remove(b'_');
-
-/// Whom to believe that it is the server.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Trust {
-    /// A server for which the system's authorities vouch.
-    System,
-    /// A server for which the authorities of this file (PEM) vouch.
-    Authorities(PathBuf),
-    /// A server with the certificate of this SHA-256 digest.
-    Thumbprint([u8; 32]),
-    /// Anybody.
-    Anybody,
-}
 
 /// A server, as an address names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -152,32 +142,19 @@ impl Address {
             *place = Some(value);
             return Ok(());
         }
-        let trust = match (name, value.as_str()) {
-            ("ca", file) if !file.is_empty() => Trust::Authorities(file.into()),
-            ("thumbprint", digits) => Trust::Thumbprint(digest(digits).ok_or(
-                "a thumbprint has 64 hexadecimal digits, the SHA-256 digest of the certificate: see \
-                 `openssl x509 -noout -fingerprint -sha256`",
-            )?),
-            ("verify", "no") => Trust::Anybody,
-            ("password-file", file) if !file.is_empty() => {
-                self.password_file = Some(file.into());
-                return Ok(());
-            }
-            ("template", template) if !template.is_empty() => {
-                self.template = Some(template.to_owned());
-                return Ok(());
-            }
+        if self.trust.take(name, &value)? {
+            return Ok(());
+        }
+        match (name, value.as_str()) {
+            ("password-file", file) if !file.is_empty() => self.password_file = Some(file.into()),
+            ("template", template) if !template.is_empty() => self.template = Some(template.to_owned()),
             _ => {
                 return Err(format!(
                     "an address has no option {name:?} with this value: ca=FILE, thumbprint=HEX, verify=no, \
                      password-file=FILE, template=NAME, datacenter=, cluster=, folder=, pool=, datastore=, host="
                 ));
             }
-        };
-        if self.trust != Trust::System {
-            return Err("say once whom to trust: ca=FILE, thumbprint=HEX or verify=no".to_owned());
         }
-        self.trust = trust;
         Ok(())
     }
 }
@@ -185,21 +162,6 @@ impl Address {
 fn decoded(text: &str) -> Result<String, String> {
     let text = EStr::<Query>::new(text).ok_or_else(|| format!("{text:?} cannot be decoded"))?;
     text.decode().to_string().map(Into::into).map_err(|_| "the address is not UTF-8".to_owned())
-}
-
-/// Hexadecimal digits, with or without colons.
-fn digest(text: &str) -> Option<[u8; 32]> {
-    let digits: Vec<u8> = text
-        .chars()
-        .filter(|letter| *letter != ':')
-        .map(|letter| letter.to_digit(16)?.try_into().ok())
-        .collect::<Option<_>>()?;
-    let mut digest = [0; 32];
-    if digits.len() != 2 * digest.len() {
-        return None;
-    }
-    digest.iter_mut().zip(digits.chunks(2)).for_each(|(byte, pair)| *byte = pair[0] * 16 + pair[1]);
-    Some(digest)
 }
 
 /// Neither options nor a password are shown.

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use roxmltree::Node;
+use virtbench_https::{Limit, Secret};
 
 use crate::address::{Address, PlaceNames};
 use crate::cluster::{self, Cluster};
@@ -14,10 +15,8 @@ use crate::effect::Effect;
 use crate::error::VsphereError;
 use crate::fault::{Fault, FaultKind};
 use crate::inventory::{Inventory, MACHINE, Machine, MachineChange};
-use crate::limit::Limit;
 use crate::operation::{Disk, Operation, Slot};
 use crate::outage::through_outages;
-use crate::password::Password;
 use crate::properties::{self, Of};
 use crate::reference::Reference;
 use crate::reply;
@@ -79,7 +78,7 @@ impl Vsphere {
     ///
     /// # Errors
     /// The server cannot be reached or trusted, or refuses the user.
-    pub fn connect(address: &Address, password: Password, until: Instant) -> Result<Self, VsphereError> {
+    pub fn connect(address: &Address, password: Secret, until: Instant) -> Result<Self, VsphereError> {
         let session = Arc::new(Session::open(address, password, Limit::at(until))?);
         let tracker = Tracker::new(session.clone());
         Ok(Self { tracker, session, relocates: AtomicBool::new(false), unfinished: Mutex::default() })

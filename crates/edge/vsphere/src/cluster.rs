@@ -5,11 +5,11 @@
 use std::collections::BTreeMap;
 
 use roxmltree::Node;
+use virtbench_https::Limit;
 
 use crate::address::PlaceNames;
 use crate::error::VsphereError;
 use crate::fault::Fault;
-use crate::limit::Limit;
 use crate::properties::{self, Of, PropertySet};
 use crate::reference::Reference;
 use crate::reply;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use thiserror::Error;
+use virtbench_https::HttpsError;
 
 use crate::fault::{Fault, FaultKind};
 
@@ -83,6 +84,17 @@ pub enum VsphereError {
         /// What it said.
         fault: Fault,
     },
+}
+
+impl From<HttpsError> for VsphereError {
+    fn from(error: HttpsError) -> Self {
+        match error {
+            HttpsError::Settings(why) => Self::Settings(why),
+            HttpsError::Unreachable { host, why, was_sent } => Self::Unreachable { host, why, was_sent },
+            HttpsError::Tls { host, why } => Self::Tls { host, why },
+            HttpsError::Late { host, limit } => Self::Late { what: host, limit, last: None },
+        }
+    }
 }
 
 /// A length for people: `90 s`, `3.5 s`.

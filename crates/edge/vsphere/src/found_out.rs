@@ -5,12 +5,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use roxmltree::Node;
+use virtbench_https::Limit;
 
 use crate::client::{OperationTimes, Vsphere};
 use crate::error::VsphereError;
 use crate::fault::FaultKind;
 use crate::inventory::Machine;
-use crate::limit::Limit;
 use crate::operation::Operation;
 use crate::outage::through_outages;
 use crate::properties::{self, PropertySet};

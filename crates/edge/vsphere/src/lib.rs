@@ -6,10 +6,10 @@
 //!
 //! ```no_run
 //! use std::time::{Duration, Instant};
-//! use virtbench_vsphere::{Address, Operation, Password, Until, Vsphere};
+//! use virtbench_vsphere::{Address, Operation, PASSWORD_VARIABLE, Secret, Until, Vsphere};
 //!
 //! let address = Address::parse("vsphere+https://user@vcenter.example/sdk?ca=/etc/vcenter.pem")?;
-//! let password = Password::find(address.password_file.as_deref())?;
+//! let password = Secret::find(address.password_file.as_deref(), PASSWORD_VARIABLE)?;
 //! let soon = || Instant::now() + Duration::from_secs(30);
 //! let server = Vsphere::connect(&address, password, soon())?;
 //! let inventory = server.inventory(soon())?;
@@ -29,25 +29,21 @@ mod error;
 mod fault;
 mod found_out;
 mod inventory;
-mod limit;
 mod local_vcenter;
 mod operation;
 mod outage;
-mod password;
 mod properties;
 mod reference;
 mod reply;
 mod request;
-mod secure;
 mod session;
 mod task;
 mod time;
 mod tracker;
-mod trust;
 mod updates;
 mod wire;
 
-pub use address::{Address, PlaceNames, Trust};
+pub use address::{Address, PASSWORD_VARIABLE, PlaceNames};
 pub use client::{Followed, OperationTimes, Until, Vsphere};
 pub use cluster::Cluster;
 pub use devices::Hardware;
@@ -56,6 +52,6 @@ pub use fault::{Fault, FaultKind};
 pub use inventory::{Inventory, LABEL_KEY, Machine, Power};
 pub use local_vcenter::LocalVcenter;
 pub use operation::{Disk, Operation, Own, Shape, Slot};
-pub use password::{PASSWORD_VARIABLE, Password};
 pub use reference::Reference;
 pub use session::About;
+pub use virtbench_https::{Secret, Trust};

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
+use virtbench_https::Secret;
 
 use crate::address::Address;
-use crate::password::Password;
 
 /// The longest that a start may take; 10,000 VMs are made one after the other.
 const LIMIT: Duration = Duration::from_secs(600);
@@ -93,8 +93,8 @@ impl LocalVcenter {
 
     /// Its user's password.
     #[must_use]
-    pub fn password(&self) -> Password {
-        Password::new(PASSWORD.to_owned())
+    pub fn password(&self) -> Secret {
+        Secret::new(PASSWORD.to_owned())
     }
 
     /// Its URL for govmomi's client, with the password.

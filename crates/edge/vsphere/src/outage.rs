@@ -2,9 +2,9 @@
 
 use std::thread;
 use std::time::{Duration, Instant};
+use virtbench_https::Limit;
 
 use crate::error::VsphereError;
-use crate::limit::Limit;
 
 /// How long a server may be away before what waits for it fails.
 const OUTAGE_LIMIT: Duration = Duration::from_secs(60);

@@ -1,9 +1,9 @@
 //! Reading properties of objects, page by page.
 
 use roxmltree::Node;
+use virtbench_https::Limit;
 
 use crate::error::VsphereError;
-use crate::limit::Limit;
 use crate::reference::Reference;
 use crate::reply;
 use crate::request::{Arguments, Request};

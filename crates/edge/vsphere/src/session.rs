@@ -4,12 +4,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use roxmltree::Node;
+use virtbench_https::{Limit, Secret};
 
 use crate::address::Address;
 use crate::error::VsphereError;
 use crate::fault::FaultKind;
-use crate::limit::Limit;
-use crate::password::Password;
 use crate::reference::Reference;
 use crate::reply::{self, NoValue};
 use crate::request::Request;
@@ -76,14 +75,14 @@ struct State {
 pub(crate) struct Session {
     wire: Wire,
     user: String,
-    password: Password,
+    password: Secret,
     content: Content,
     state: Mutex<State>,
 }
 
 impl Session {
     /// Asks the server what it is, and logs in.
-    pub fn open(address: &Address, password: Password, limit: Limit) -> Result<Self, VsphereError> {
+    pub fn open(address: &Address, password: Secret, limit: Limit) -> Result<Self, VsphereError> {
         let wire = Wire::new(address)?;
         let instance = Reference::new("ServiceInstance", "ServiceInstance");
         let request = Request::new("RetrieveServiceContent", &instance, |_| {});

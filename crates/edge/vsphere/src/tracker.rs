@@ -9,10 +9,10 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use roxmltree::Node;
+use virtbench_https::Limit;
 
 use crate::error::VsphereError;
 use crate::fault::Fault;
-use crate::limit::Limit;
 use crate::outage::through_outages;
 use crate::properties::{self, PropertySet};
 use crate::reference::Reference;

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use roxmltree::Node;
+use virtbench_https::Limit;
 
 use crate::error::VsphereError;
-use crate::limit::Limit;
 use crate::properties::{self, Of, PropertySet};
 use crate::reference::Reference;
 use crate::reply;

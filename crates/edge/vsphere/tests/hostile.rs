@@ -8,14 +8,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
-use virtbench_vsphere::{Address, FaultKind, LocalVcenter, Password, Trust, Vsphere, VsphereError};
+use virtbench_vsphere::{Address, FaultKind, LocalVcenter, Secret, Trust, Vsphere, VsphereError};
 
 fn soon() -> Instant {
     Instant::now() + Duration::from_secs(5)
 }
 
-fn password() -> Password {
-    Password::new("hunter2-secret".to_owned())
+fn password() -> Secret {
+    Secret::new("hunter2-secret".to_owned())
 }
 
 /// Answers each connection with `answer` until the test ends.

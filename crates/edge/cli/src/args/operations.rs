@@ -30,6 +30,11 @@ Platforms:
                            a file; TLS is verified by the system's authorities, or by ca=FILE, thumbprint=HEX, or not
                            (verify=no); template=NAME or its path (/DC/vm/NAME) is a VM of which VMs are made; datacenter=,
                            cluster=, folder=, pool=, datastore= and host= say where, and must where there are several
+  proxmox:[USER@REALM[!TOKEN]@]HOST[:PORT][?OPTIONS]
+                           a cluster of Proxmox VE by one of its nodes, as root@pam where nobody is named; the password, or the
+                           token's secret, is in VIRTBENCH_PROXMOX_PASSWORD or in password-file=FILE; ca=, thumbprint= and verify=no
+                           as above; node=, storage=, pool= and bridge= say where VMs are made; template= is a template (linked
+                           clones) or a VM (full ones) of which they are made, by number or name
 Operations: power_on, power_off, clone, migrate, remove, create_snapshot, delete_snapshot, reconfigure, suspend, resume,
   attach_disk, detach_disk, console, list. A mix is a TOML file with their shares, such as power_on = 8
 
@@ -40,9 +45,10 @@ Examples:
   virtbench study operations --platform libvirt+qemu:///system --leave-out --tenant 'a=libvirt+qemu:///system' --tenant b=qemu:
   virtbench study operations --platform libvirt+qemu:///system --leave-out --rate max --latency-limit 5s
   virtbench study operations --platform 'libvirt+qemu:///system?pool=xfs' --leave-out --clone full,linked,reflink --disk 4GiB
-  virtbench study operations --platform 'vsphere+https://user%40vsphere.local@vcenter/sdk?ca=vcenter.pem' --vms 100")]
+  virtbench study operations --platform 'vsphere+https://user%40vsphere.local@vcenter/sdk?ca=vcenter.pem' --vms 100
+  virtbench study operations --platform 'proxmox:root@pam!bench@pve1?ca=pve.pem&storage=ceph&template=9000' --clone full,linked")]
 pub struct OperationsArgs {
-    /// Whose operations: libvirt+URI or vsphere+https://USER@HOST/sdk
+    /// Whose operations: libvirt+URI, vsphere+https://USER@HOST/sdk or proxmox:HOST
     #[arg(long, value_name = "ADDRESS")]
     pub platform: String,
     /// Where VMs are migrated to and back: another hypervisor with the same storage

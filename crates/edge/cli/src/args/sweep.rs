@@ -18,7 +18,7 @@ Examples:
   virtbench sweep --platform libvirt+qemu+ssh://root@hv/system --yes
   virtbench sweep --platform 'vsphere+https://user%40vsphere.local@vcenter/sdk?ca=vcenter.pem' --json")]
 pub struct SweepArgs {
-    /// Where to look: libvirt+URI or vsphere+https://USER@HOST/sdk
+    /// Where to look: libvirt+URI, vsphere+https://USER@HOST/sdk or proxmox:HOST
     #[arg(long, value_name = "ADDRESS")]
     pub platform: String,
     /// Only what belongs to this run: its id, or how the names of its VMs begin

@@ -29,8 +29,8 @@ const END_LIMIT: Duration = Duration::from_secs(3);
 const NO_CONNECTION: i32 = 255;
 /// In what ssh says when the server hangs up before it has introduced itself.
 const NO_GREETING: &str = "kex_exchange_identification";
-/// In what ssh says then where it got no further than to a machine or command in between. A server that is reached straight drops a
-/// connection that has a peer; there is none behind a pipe.
+/// In what ssh says where it got no further than to a machine or command in between, whether it noticed as it read or as it wrote. A
+/// server that is reached straight drops a connection that has a peer; there is none behind a pipe.
 const NO_WAY: [&str; 2] = ["UNKNOWN port", "stdio forwarding failed"];
 /// What ssh is always told: nobody can be asked for anything, and a connection that is cut is noticed in 15 seconds.
 const OPTIONS: [&str; 13] = [
@@ -131,7 +131,7 @@ fn explain(address: &SshAddress, error: LoginError, process: &mut AgentProcess) 
                 console.iter().any(|line| NO_WAY.iter().any(|words| line.contains(words)))
             };
             let why = match &ended {
-                Some((_, console)) if dropped(console) && jumps(console) => format!(
+                Some((_, console)) if jumps(console) => format!(
                     "{address}: what ssh reaches it through (ProxyJump or ProxyCommand in its configuration) gives no way to it, and \
                      `{command}` must work"
                 ),

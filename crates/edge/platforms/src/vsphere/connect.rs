@@ -10,7 +10,7 @@ use virtbench_record::{FailureKind, PlatformFacts};
 use virtbench_vsphere::{Address, Cluster, Inventory, Reference, Vsphere};
 
 use super::done::failure;
-use super::keeper::Keeper;
+use super::keeper::keeper;
 use super::open::open;
 use super::owned::Owned;
 use super::platform::OnVsphere;
@@ -57,7 +57,7 @@ impl OnVsphere {
             facts.notes.push(format!("removed {swept} VMs that killed runs had left there"));
         }
         let (label, run) = (Label::new().to_string(), RunId::new_random());
-        let keeper = Keeper::make(&server, &cluster, (&label, &run), deadline)?;
+        let keeper = keeper(&server, &cluster, (&label, &run), deadline)?;
         Ok(Self {
             server,
             address: address.to_string(),

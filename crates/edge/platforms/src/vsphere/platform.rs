@@ -12,11 +12,11 @@ use virtbench_record::{CloneKind, FailureKind, OperationKind, Phase, PlatformFac
 use virtbench_vsphere::{Cluster, Disk, Machine, Operation, Power, Reference, Shape, Until, Vsphere};
 
 use super::done::{CallResult, failure, nanoseconds};
-use super::keeper::Keeper;
 use super::owned::{Owned, VM};
 use super::shape::give_shape;
 use super::sweep::remove;
 use crate::failure::Failure;
+use crate::keeper::Keeper;
 use crate::platform::{Action, Performed, Platform};
 
 /// The size of a disk that is attached, in KiB.

@@ -1,8 +1,6 @@
 //! Removes VMs that say that a run made them: several at a time.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -18,11 +16,10 @@ use super::open::open;
 use super::owned::Owned;
 use crate::back_off::pauses;
 use crate::failure::Failure;
+use crate::removal::{EACH, remove_each};
 
 /// VMs that are removed at once: as many operations of a kind a vCenter lets a host or a datastore do.
 const AT_ONCE: usize = 8;
-/// How long one may take.
-const EACH: Duration = Duration::from_secs(120);
 /// How long the server may be away before the rest is left.
 const OUTAGE_LIMIT: Duration = Duration::from_secs(60);
 
@@ -59,8 +56,7 @@ pub(crate) fn remove_dead(
     remove(&server, &parsed.to_string(), |owned| dead.contains(&owned.mark.run), deadline)
 }
 
-/// Removes the VMs that this is true of; how many. It gives up at the deadline, or later where there are more than have room before
-/// it: each may take its time, several at once.
+/// Removes the VMs that this is true of; how many. A server that is away for a while is waited for.
 pub(super) fn remove(
     server: &Vsphere,
     address: &str,
@@ -73,7 +69,10 @@ pub(super) fn remove(
             let is_its = |machine: &Machine| Owned::read(machine).is_some_and(|owned| whose(&owned));
             let wanted = inventory.iter().filter(|(_, machine)| is_its(machine));
             let wanted = wanted.map(|(reference, machine)| (reference.clone(), machine.power)).collect();
-            batch(server, address, wanted, deadline, &mut removed)
+            let wanted: Vec<(Reference, Power)> = wanted;
+            remove_each(&wanted, (AT_ONCE, deadline), address, &mut removed, |(machine, power), until| {
+                remove_one(server, machine, *power, until).map_err(failure)
+            })
         });
         match batch {
             Err(error) if error.kind == FailureKind::Unreachable => {
@@ -86,43 +85,6 @@ pub(super) fn remove(
             done => return done.map(|()| removed),
         }
     }
-}
-
-/// How long so many may take to be removed.
-fn time_for(count: usize) -> Duration {
-    EACH * u32::try_from(count.div_ceil(AT_ONCE)).unwrap_or(u32::MAX)
-}
-
-fn batch(
-    server: &Vsphere,
-    address: &str,
-    wanted: Vec<(Reference, Power)>,
-    deadline: Instant,
-    removed: &mut usize,
-) -> Result<(), Failure> {
-    let until = deadline.max(Instant::now() + time_for(wanted.len()));
-    let (next, done, failed) = (AtomicUsize::new(0), AtomicUsize::new(0), Mutex::new(None));
-    let work = || {
-        while let Some((machine, power)) = wanted.get(next.fetch_add(1, Ordering::Relaxed)) {
-            match remove_one(server, machine, *power, until.min(Instant::now() + EACH)) {
-                Ok(()) => _ = done.fetch_add(1, Ordering::Relaxed),
-                Err(error) => {
-                    failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
-                }
-            }
-        }
-    };
-    thread::scope(|scope| (0..AT_ONCE.min(wanted.len())).for_each(|_| _ = scope.spawn(work)));
-    *removed += done.into_inner();
-    let Some(error) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) else { return Ok(()) };
-    let error = failure(error);
-    let message = format!(
-        "{} of {} VMs that runs have left are removed: {}; `virtbench sweep --platform '{address}'` removes the rest",
-        *removed,
-        wanted.len(),
-        error.message
-    );
-    Err(Failure { message, ..error })
 }
 
 fn remove_one(
@@ -142,16 +104,5 @@ fn remove_one(
     match server.perform(&Operation::Destroy(machine), Until::Done, deadline).1 {
         Err(error) if !gone(&error) => Err(error),
         _ => Ok(()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_time_for_removals_grows_with_their_number() {
-        assert_eq!(time_for(0), Duration::ZERO);
-        assert_eq!((time_for(8), time_for(9)), (EACH, 2 * EACH));
     }
 }

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use fluent_uri::Uri;
+use virtbench_platforms::OnProxmox;
 use virtbench_record::{ManagementProcess, ManagementUse};
 
 /// libvirt's daemon for all drivers, and that for QEMU with that for its pools.
@@ -49,6 +50,9 @@ impl Management {
     /// That of the platform at this address.
     pub(super) fn of(address: &str) -> Self {
         let elsewhere = |why: &str| Self::Elsewhere(why.to_owned());
+        if let Some((host, port)) = OnProxmox::server_of(address) {
+            return Self::Port(host, port);
+        }
         let Some((kind, uri)) = address.split_once('+') else {
             return elsewhere("the platform has no address");
         };
@@ -285,6 +289,7 @@ mod tests {
         assert_eq!(Management::of("libvirt+qemu+tcp://hv/system"), port("hv", 16509));
         assert_eq!(Management::of("vsphere+https://u@127.0.0.1:8989/sdk?verify=no"), port("127.0.0.1", 8989));
         assert_eq!(Management::of("vsphere+https://u@vc/sdk"), port("vc", 443));
+        assert_eq!(Management::of("proxmox:root@pam@127.0.0.1:18006?verify=no"), port("127.0.0.1", 18006));
         for elsewhere in ["libvirt+test:///default", "libvirt+qemu+ssh://root@hv/system", "nothing"] {
             assert!(matches!(Management::of(elsewhere), Management::Elsewhere(_)), "{elsewhere}");
         }

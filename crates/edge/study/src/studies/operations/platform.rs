@@ -4,7 +4,9 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use virtbench_lab::{GuestImage, LabError, LibvirtAddress, find_kernel};
-use virtbench_platforms::{LibvirtOptions, LibvirtPlatform, OnVsphere, Platform, VsphereOptions};
+use virtbench_platforms::{
+    LibvirtOptions, LibvirtPlatform, OnProxmox, OnVsphere, Platform, ProxmoxOptions, VsphereOptions,
+};
 use virtbench_record::CloneKind;
 
 use crate::guests::GuestChoice;
@@ -12,15 +14,16 @@ use crate::runner::event::Event;
 use crate::runner::run::Run;
 use crate::study_error::StudyError;
 
-/// How an address of vSphere's begins.
+/// How addresses of vSphere and of Proxmox VE begin.
 const VSPHERE: &str = "vsphere+";
-/// Until vSphere has answered; removing what killed runs have left takes longer where there is much of it.
-const VSPHERE_LIMIT: Duration = Duration::from_secs(600);
+const PROXMOX: &str = "proxmox:";
+/// Until a control plane has answered; removing what killed runs have left takes longer where there is much of it.
+const CONNECT_LIMIT: Duration = Duration::from_secs(600);
 
 /// A platform, and what VMs there are made of.
 #[derive(Debug, Clone)]
 pub struct PlatformChoice {
-    /// Its address: `libvirt+URI` or `vsphere+https://USER@HOST/sdk`.
+    /// Its address: `libvirt+URI`, `vsphere+https://USER@HOST/sdk` or `proxmox:HOST`.
     pub address: String,
     /// Where VMs are moved to and back.
     pub destination: Option<String>,
@@ -52,17 +55,24 @@ impl PlatformChoice {
                 "--clone array and --array-command belong together: the command tells the storage to clone $SOURCE as $TARGET",
             );
         }
-        if !self.address.starts_with(VSPHERE) {
+        let of_cluster = if self.address.starts_with(VSPHERE) {
+            OnVsphere::check(&self.address)
+        } else if self.address.starts_with(PROXMOX) {
+            OnProxmox::check(&self.address)
+        } else {
             address(&self.address)?;
             return self.destination.as_deref().map_or(Ok(()), |to| address(to).map(drop));
-        }
-        OnVsphere::check(&self.address).map_err(|error| StudyError::input(error.to_string()))?;
+        };
+        of_cluster.map_err(|error| StudyError::input(error.to_string()))?;
         if self.destination.is_some() {
-            return usage("vSphere migrates among the hosts of a cluster: leave --destination out");
+            return usage(
+                "vSphere and Proxmox VE migrate among the hosts of a cluster: leave --destination out",
+            );
         }
         if ways.iter().any(|way| matches!(way, CloneKind::Reflink | CloneKind::Array)) {
             return usage(
-                "vSphere makes full and linked clones, and hands full ones to an array by itself where it can: take --clone full,linked",
+                "vSphere and Proxmox VE make full and linked clones, and copy by the array's own means where they can: take --clone \
+                 full,linked",
             );
         }
         Ok(())
@@ -75,7 +85,12 @@ impl PlatformChoice {
     pub fn connect(&self, run: &mut Run<'_>) -> Result<Box<dyn Platform>, StudyError> {
         if self.address.starts_with(VSPHERE) {
             let options = VsphereOptions { memory_bytes: self.memory_bytes, disk_bytes: self.disk_bytes };
-            let platform = OnVsphere::connect(&self.address, options, Instant::now() + VSPHERE_LIMIT)?;
+            let platform = OnVsphere::connect(&self.address, options, Instant::now() + CONNECT_LIMIT)?;
+            return Ok(Box::new(platform));
+        }
+        if self.address.starts_with(PROXMOX) {
+            let options = ProxmoxOptions { memory_bytes: self.memory_bytes, disk_bytes: self.disk_bytes };
+            let platform = OnProxmox::connect(&self.address, options, Instant::now() + CONNECT_LIMIT)?;
             return Ok(Box::new(platform));
         }
         let to = address(&self.address)?;
@@ -112,7 +127,7 @@ fn address(text: &str) -> Result<LibvirtAddress, StudyError> {
     let usage = |why: String| StudyError::input(why);
     if !text.starts_with(LibvirtAddress::PREFIX) {
         return Err(usage(format!(
-            "{text} is no platform: give libvirt+URI, such as libvirt+qemu:///system, or vsphere+https://USER@HOST/sdk"
+            "{text} is no platform: give libvirt+URI, such as libvirt+qemu:///system, vsphere+https://USER@HOST/sdk, or proxmox:HOST"
         )));
     }
     let (address, others) = LibvirtAddress::parse(text).map_err(|error| usage(error.to_string()))?;

@@ -1,0 +1,86 @@
+//! `virtbench study operations` on a fake Proxmox VE.
+
+use std::fs;
+use std::path::Path;
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use crate::support::{finish, folder, run, virtbench, wait_for};
+use serde_json::{Value, json};
+use virtbench_proxmox::{Address, Limit, LocalProxmox, Proxmox, Secret};
+
+fn start(local: &LocalProxmox, out: &Path, more: &[&str]) -> Child {
+    let (platform, out) = (local.argument(), out.display().to_string());
+    let words = ["study", "operations", "--platform", &platform, "--ramp", "0s", "--out", &out];
+    virtbench().args(words).args(more).spawn().unwrap()
+}
+
+fn names(local: &LocalProxmox) -> Vec<String> {
+    let limit = || Limit::at(Instant::now() + Duration::from_secs(60));
+    let address = Address::parse(&local.argument()).unwrap();
+    let secret = Secret::new(fs::read_to_string(local.password_file()).unwrap());
+    let server = Proxmox::connect(&address, secret, limit()).unwrap();
+    server.machines(limit()).unwrap().into_iter().map(|machine| machine.name).collect()
+}
+
+fn texts(folder: &Path) -> String {
+    let mut all = String::new();
+    for entry in fs::read_dir(folder).unwrap().flatten() {
+        let path = entry.path();
+        all += &if path.is_dir() {
+            texts(&path)
+        } else {
+            String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned()
+        };
+    }
+    all
+}
+
+#[test]
+fn operations_of_proxmox_are_measured_and_what_a_killed_run_has_left_is_swept() {
+    let guests = json!([
+        {"vmid": 100, "name": "other", "node": "pve1", "status": "running"},
+        {"vmid": 101, "name": "elsewhere", "node": "pve2"},
+    ]);
+    let (local, temp) = (LocalProxmox::start(&guests, 0.0).unwrap(), folder());
+    let mut killed =
+        start(&local, &temp.path().join("killed"), &["--vms", "4", "--time", "10m", "--rate", "120/min"]);
+    let log = temp.path().join("killed/operations");
+    wait_for("operations", || log.exists().then_some(()));
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    assert!(names(&local).len() > 2, "a kill leaves its VMs");
+    let out = temp.path().join("run");
+    let words = ["--vms", "6", "--time", "6s", "--piece", "3s", "--clients", "4", "--json"];
+    let finished = finish(start(&local, &out, &words));
+    assert_eq!(finished.code(), 0, "{finished:?}");
+    let summary = finished.json();
+    let operations = summary["steps"][0]["operations"].as_object().unwrap();
+    let failed = |one: &Value| one["failed"].as_object().unwrap().len();
+    assert!(operations.values().all(|one| failed(one) == 0), "{summary}");
+    assert_eq!(operations.len(), 8, "the mix of [Platform 2014], Table 2: {summary}");
+    let management = &summary["steps"][0]["management"][0];
+    assert!(management["resident_bytes"].as_u64().is_some_and(|bytes| bytes > 1 << 20), "{summary}");
+    let mut left = names(&local);
+    left.sort();
+    assert_eq!(left, ["elsewhere", "other"], "only strangers are left");
+    let told = texts(&out);
+    assert!(
+        told.contains("Proxmox VE") && !told.contains("test-only-secret"),
+        "a password is in the run folder"
+    );
+}
+
+#[test]
+fn what_cannot_be_a_platform_of_proxmox_is_said_before_anything_is_done() {
+    let refused = |platform: &str, more: &[&str], word: &str| {
+        let words = [&["study", "operations", "--platform", platform][..], more].concat();
+        let finished = run(&words);
+        assert!(finished.code() == 2 && finished.stderr.contains(word), "{finished:?}");
+        assert!(!finished.stderr.contains("hunter2"), "{finished:?}");
+    };
+    refused("proxmox:root@pam:hunter2@h", &[], "VIRTBENCH_PROXMOX_PASSWORD");
+    refused("proxmox:root@h", &[], "has a realm");
+    refused("proxmox:h", &["--destination", "libvirt+qemu:///system"], "--destination");
+    refused("proxmox:h", &["--clone", "full,reflink"], "full and linked clones");
+}

@@ -1,0 +1,18 @@
+//! HTTPS to control planes: whom to trust, where secrets come from, and requests that are bounded in time and size.
+//!
+//! It knows no platform's API. What a server says is its caller's to understand; the secret is in no error and in no log.
+
+mod error;
+mod limit;
+mod polling;
+mod secret;
+mod secure;
+mod server;
+mod trust;
+
+pub use error::HttpsError;
+pub use limit::Limit;
+pub use polling::Polling;
+pub use secret::Secret;
+pub use server::{Answer, Ask, HttpsServer, MOST_BYTES};
+pub use trust::Trust;

@@ -1,0 +1,167 @@
+//! Requests over HTTP: bounded in time and in size, over connections that are kept.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use ureq::http::Request;
+use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
+use ureq::unversioned::transport::{Connector, NextTimeout, TcpConnector};
+use ureq::{Agent, Error};
+
+use crate::error::HttpsError;
+use crate::secure::Secure;
+use crate::trust::Trust;
+
+/// Bytes of an answer at most.
+pub const MOST_BYTES: u64 = 64 << 20;
+/// Connections that are kept for the next request.
+const KEPT: usize = 256;
+
+/// A request: what is asked of which URL.
+#[derive(Debug, Clone, Copy)]
+pub struct Ask<'a> {
+    /// Such as `GET`.
+    pub method: &'a str,
+    /// The whole URL.
+    pub url: &'a str,
+    /// Names and values.
+    pub headers: &'a [(&'a str, &'a str)],
+    /// Empty for a request without one.
+    pub body: &'a [u8],
+}
+
+/// What was answered.
+#[derive(Debug)]
+pub struct Answer {
+    /// HTTP's status.
+    pub status: u16,
+    /// The body.
+    pub body: Vec<u8>,
+    /// The first cookie that was set, as `NAME=VALUE`.
+    pub cookie: Option<String>,
+    /// From the moment at which the request was handed over until the answer began: the network's and the server's.
+    pub waited: Duration,
+}
+
+/// A server's HTTP side. Threads share it; each request has a connection of its own meanwhile.
+#[derive(Debug)]
+pub struct HttpsServer {
+    agent: Agent,
+    host: String,
+}
+
+impl HttpsServer {
+    /// Nothing is connected yet. `host` is how errors name the server.
+    ///
+    /// # Errors
+    /// Whom to trust cannot be found out.
+    pub fn new(host: &str, trust: &Trust) -> Result<Self, HttpsError> {
+        let secure = Secure(Arc::new(trust.configuration()?));
+        let config = Agent::config_builder()
+            .http_status_as_error(false)
+            .proxy(None)
+            .max_redirects(0)
+            .max_idle_connections(KEPT)
+            .max_idle_connections_per_host(KEPT)
+            .user_agent(concat!("virtbench/", env!("CARGO_PKG_VERSION")))
+            .build();
+        let connector = ().chain(TcpConnector::default()).chain(secure);
+        let agent = Agent::with_parts(config, connector, Remembering::default());
+        Ok(Self { agent, host: host.to_owned() })
+    }
+
+    /// Who is asked.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// Sends a request and reads the answer, within `limit`.
+    ///
+    /// # Errors
+    /// There is no answer, or none in time, or one that is too large.
+    pub fn ask(&self, ask: &Ask<'_>, limit: Duration) -> Result<Answer, HttpsError> {
+        let late = || HttpsError::Late { host: self.host.clone(), limit };
+        if limit.is_zero() {
+            return Err(late());
+        }
+        let error = |error| self.error(error, late());
+        let mut request = Request::builder().method(ask.method).uri(ask.url);
+        for (name, value) in ask.headers {
+            request = request.header(*name, *value);
+        }
+        let begun = Instant::now();
+        let sent = if ask.body.is_empty() && matches!(ask.method, "GET" | "DELETE" | "HEAD") {
+            let request = request.body(()).map_err(|wrong| error(wrong.into()))?;
+            self.agent.run(self.agent.configure_request(request).timeout_global(Some(limit)).build())
+        } else {
+            let request = request.body(ask.body).map_err(|wrong| error(wrong.into()))?;
+            self.agent.run(self.agent.configure_request(request).timeout_global(Some(limit)).build())
+        };
+        let mut response = sent.map_err(error)?;
+        let waited = begun.elapsed();
+        let cookie = response.headers().get("set-cookie").and_then(|cookie| cookie.to_str().ok());
+        let cookie = cookie.map(|cookie| cookie.split(';').next().unwrap_or(cookie).trim().to_owned());
+        let status = response.status().as_u16();
+        let body = response.body_mut().with_config().limit(MOST_BYTES).read_to_vec().map_err(error)?;
+        Ok(Answer { status, body, cookie, waited })
+    }
+
+    /// Breaks requests that are in flight; later ones fail.
+    pub fn shut_down(&self) {
+        self.agent.clone().shutdown();
+    }
+
+    fn error(&self, error: Error, late: HttpsError) -> HttpsError {
+        let host = self.host.clone();
+        match error {
+            Error::Timeout(_) => late,
+            Error::Io(error) if error.kind() == io::ErrorKind::TimedOut => late,
+            Error::Io(error) => match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>())
+            {
+                Some(rustls::Error::InvalidCertificate(
+                    rustls::CertificateError::ApplicationVerificationFailure,
+                )) => HttpsError::Tls { host, why: "its certificate has another thumbprint".to_owned() },
+                Some(inner) => HttpsError::Tls { host, why: inner.to_string() },
+                None => {
+                    let was_sent = error.kind() != io::ErrorKind::ConnectionRefused;
+                    HttpsError::Unreachable { host, why: error.to_string(), was_sent }
+                }
+            },
+            Error::BodyExceedsLimit(bytes) => {
+                let why = format!("an answer has more than {} MiB", bytes >> 20);
+                HttpsError::Unreachable { host, why, was_sent: true }
+            }
+            Error::Tls(why) => HttpsError::Tls { host, why: why.to_owned() },
+            error => {
+                let was_sent = !matches!(error, Error::HostNotFound | Error::ConnectionFailed);
+                HttpsError::Unreachable { host, why: error.to_string(), was_sent }
+            }
+        }
+    }
+}
+
+/// Looks a name up once: ureq would for every request.
+#[derive(Debug, Default)]
+struct Remembering {
+    inner: DefaultResolver,
+    known: Mutex<Option<ResolvedSocketAddrs>>,
+}
+
+impl Resolver for Remembering {
+    fn resolve(
+        &self,
+        uri: &ureq::http::Uri,
+        config: &ureq::config::Config,
+        timeout: NextTimeout,
+    ) -> Result<ResolvedSocketAddrs, Error> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let found = self.inner.resolve(uri, config, timeout)?;
+        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = Some(found.clone());
+        Ok(found)
+    }
+}

@@ -1,0 +1,13 @@
+//! Proxmox VE as a platform, by its API.
+
+mod connect;
+mod failure;
+mod keeper;
+mod numbers;
+mod open;
+mod owned;
+mod platform;
+mod sweep;
+
+pub use platform::{OnProxmox, ProxmoxOptions};
+pub(crate) use sweep::{remove_dead, runs_on};

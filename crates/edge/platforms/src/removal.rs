@@ -1,0 +1,80 @@
+//! Removes what runs have left, several VMs at a time.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::failure::Failure;
+
+/// How long the removal of one VM may take.
+pub(crate) const EACH: Duration = Duration::from_secs(120);
+
+/// Removes each of these by `remove`, so many at once, and counts them in `removed`. It gives up at the deadline, or later where there are more
+/// than have room before it: each may take its time.
+///
+/// # Errors
+/// The first failure, with what removes the rest: the others are tried all the same.
+pub(crate) fn remove_each<T: Sync>(
+    wanted: &[T],
+    (at_once, deadline): (usize, Instant),
+    address: &str,
+    removed: &mut usize,
+    remove: impl Fn(&T, Instant) -> Result<(), Failure> + Sync,
+) -> Result<(), Failure> {
+    let until = deadline.max(Instant::now() + time_for(wanted.len(), at_once));
+    let (next, done, failed) = (AtomicUsize::new(0), AtomicUsize::new(0), Mutex::new(None));
+    let work = || {
+        while let Some(one) = wanted.get(next.fetch_add(1, Ordering::Relaxed)) {
+            match remove(one, until.min(Instant::now() + EACH)) {
+                Ok(()) => _ = done.fetch_add(1, Ordering::Relaxed),
+                Err(error) => {
+                    failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                }
+            }
+        }
+    };
+    thread::scope(|scope| (0..at_once.min(wanted.len())).for_each(|_| _ = scope.spawn(work)));
+    *removed += done.into_inner();
+    let Some(error) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) else { return Ok(()) };
+    let message = format!(
+        "{} of {} VMs that runs have left are removed: {}; `virtbench sweep --platform '{address}'` removes the rest",
+        *removed,
+        wanted.len(),
+        error.message
+    );
+    Err(Failure { message, ..error })
+}
+
+/// How long so many may take to be removed.
+fn time_for(count: usize, at_once: usize) -> Duration {
+    EACH * u32::try_from(count.div_ceil(at_once)).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use virtbench_record::FailureKind;
+
+    use super::*;
+
+    #[test]
+    fn the_time_for_removals_grows_with_their_number() {
+        assert_eq!(time_for(0, 8), Duration::ZERO);
+        assert_eq!((time_for(8, 8), time_for(9, 8)), (EACH, 2 * EACH));
+    }
+
+    #[test]
+    fn one_that_cannot_be_removed_keeps_no_other() {
+        let mut removed = 0;
+        let refused = remove_each(&[1, 2, 3], (2, Instant::now()), "a", &mut removed, |one, _| match one {
+            2 => Err(Failure::new(FailureKind::Busy, "it is locked")),
+            _ => Ok(()),
+        });
+        let error = refused.unwrap_err();
+        assert_eq!((removed, error.kind), (2, FailureKind::Busy));
+        assert!(
+            error.message.contains("2 of 3") && error.message.contains("sweep --platform 'a'"),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,115 @@
+//! What an operation is for, and whether the server shows it.
+
+use serde_json::Value;
+
+use crate::fault::FaultKind;
+use crate::inventory::{Place, Power};
+use crate::session::{Call, encoded};
+
+/// What should be seen of a VM.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// Whether it runs.
+    Power(Power),
+    /// That it is there, and no task holds it.
+    Exists,
+    /// That it is not.
+    Gone,
+    /// Whether it has this snapshot.
+    Snapshot(String, bool),
+    /// What is written on it.
+    Description(String),
+    /// Whether it has, or will have once it is off, a disk of this name.
+    Disk(&'static str, bool),
+}
+
+impl Effect {
+    /// As an error names it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Power(Power::On) => "a VM that runs",
+            Self::Power(Power::Off) => "a VM that is off",
+            Self::Power(Power::Suspended) => "a VM that stands still",
+            Self::Exists => "a VM at its place",
+            Self::Gone => "a VM's end",
+            Self::Snapshot(_, true) => "a new snapshot",
+            Self::Snapshot(_, false) => "a snapshot's end",
+            Self::Description(_) => "a new description",
+            Self::Disk(..) => "a disk attached or detached",
+        }
+    }
+
+    /// What is asked to see it.
+    pub fn question(&self, place: &Place) -> Call {
+        let vm = format!("nodes/{}/qemu/{}", encoded(&place.node), place.vmid);
+        Call::get(match self {
+            Self::Power(_) | Self::Exists | Self::Gone => format!("{vm}/status/current"),
+            Self::Snapshot(..) => format!("{vm}/snapshot"),
+            Self::Description(_) => format!("{vm}/config"),
+            Self::Disk(..) => format!("{vm}/pending"),
+        })
+    }
+
+    /// Whether the answer shows it.
+    pub fn shows(&self, answer: &Value) -> bool {
+        let entries = || answer.as_array().into_iter().flatten();
+        match self {
+            Self::Power(wanted) => power(answer) == *wanted,
+            Self::Exists => !matches!(answer["lock"].as_str(), Some("create" | "clone" | "migrate")),
+            Self::Gone => false,
+            Self::Snapshot(name, wanted) => entries().any(|entry| entry["name"] == name.as_str()) == *wanted,
+            // The server ends it with a line of its own.
+            Self::Description(text) => {
+                answer["description"].as_str().is_some_and(|found| found.trim_end() == text.trim_end())
+            }
+            Self::Disk(name, wanted) => {
+                let entry = entries().find(|entry| entry["key"] == *name);
+                let stays = entry.is_some_and(|entry| entry.get("delete").is_none());
+                stays == *wanted
+            }
+        }
+    }
+
+    /// Whether it is what is shown by a VM that is not there.
+    pub fn is_shown_by(&self, fault: Option<FaultKind>) -> bool {
+        *self == Self::Gone && fault == Some(FaultKind::NotFound)
+    }
+}
+
+/// Whether a VM of this status runs.
+pub(crate) fn power(status: &Value) -> Power {
+    let held = status["lock"] == "suspended" || status["qmpstatus"] == "paused";
+    match (status["status"].as_str(), held) {
+        (_, true) => Power::Suspended,
+        (Some("running"), false) => Power::On,
+        _ => Power::Off,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_a_server_answers_shows_an_effect_or_not() {
+        let running = json!({"status": "running", "qmpstatus": "running"});
+        let paused = json!({"status": "running", "qmpstatus": "paused"});
+        let on_disk = json!({"status": "stopped", "lock": "suspended"});
+        assert!(Effect::Power(Power::On).shows(&running) && !Effect::Power(Power::On).shows(&paused));
+        assert!(
+            Effect::Power(Power::Suspended).shows(&on_disk) && Effect::Power(Power::Off).shows(&json!({}))
+        );
+        assert!(Effect::Exists.shows(&running) && !Effect::Exists.shows(&json!({"lock": "clone"})));
+        assert!(!Effect::Gone.shows(&running) && Effect::Gone.is_shown_by(Some(FaultKind::NotFound)));
+        let snapshots = json!([{"name": "s"}, {"name": "current"}]);
+        let snapshot = |name: &str, there| Effect::Snapshot(name.into(), there).shows(&snapshots);
+        assert!(snapshot("s", true) && snapshot("t", false) && !snapshot("s", false));
+        assert!(Effect::Description("a\nb".into()).shows(&json!({"description": "a\nb\n"})));
+        let pending =
+            json!([{"key": "scsi1", "pending": "local:1"}, {"key": "scsi2", "value": "x", "delete": 1}]);
+        assert!(Effect::Disk("scsi1", true).shows(&pending) && Effect::Disk("scsi2", false).shows(&pending));
+        assert!(Effect::Disk("scsi3", false).shows(&pending));
+    }
+}

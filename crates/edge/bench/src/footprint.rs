@@ -134,3 +134,14 @@ fn seven_vms(folder: &Path) -> Result<f64> {
     command.args(["--workload", "memory:kernel=100ms,runs=1,ballast=640MiB,array=16MiB", "--out"]);
     peak_bytes_of_all(command.arg(folder.join("seven")), SEVEN_LIMIT).context("seven VMs")
 }
+
+/// A line of this process's status, such as `VmRSS:`, in MiB.
+///
+/// # Errors
+/// There is none.
+pub fn resident(name: &str) -> Result<f64> {
+    let status = fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find(|line| line.starts_with(name)).context("no account of memory")?;
+    let kib: f64 = line.split_whitespace().nth(1).context("no account of memory")?.parse()?;
+    Ok(kib / 1024.0)
+}

@@ -21,6 +21,7 @@ mod network;
 mod oltp;
 mod pairs;
 mod profile;
+mod proxmox;
 mod serve;
 mod serve_nbd;
 mod servers;
@@ -45,7 +46,7 @@ const ROUNDS: usize = 7;
 const FILE_ROUNDS: usize = 5;
 const USAGE: &str =
     "usage: bench [profile | fence [CASE] | simulator [CASE] | footprint | agents | appliances | load [ROUNDS] | serve [ROUNDS] | serve-nbd [ROUNDS] |
-     start-up [ROUNDS] | network [ROUNDS] | oltp [ROUNDS] | users [ROUNDS] | vsphere [ROUNDS] | desktops |
+     start-up [ROUNDS] | network [ROUNDS] | oltp [ROUNDS] | users [ROUNDS] | vsphere [ROUNDS] | proxmox [ROUNDS] | desktops |
      [files] [ROUNDS]]";
 
 fn main() -> ExitCode {
@@ -114,6 +115,7 @@ fn one_part(arguments: &[String]) -> Result<Option<Vec<Verdict>>> {
         Some("start-up") => start_up::check,
         Some("users") => users::check,
         Some("vsphere") => vsphere::check,
+        Some("proxmox") => proxmox::check,
         _ => return Ok(None),
     };
     let rounds = only.map_or(Ok(ROUNDS), str::parse).context(USAGE)?;
@@ -146,6 +148,8 @@ fn everything(rounds: usize, folder: &Path) -> Result<Vec<Verdict>> {
     verdicts.extend(users::check(rounds, folder)?);
     println!();
     verdicts.extend(vsphere::check(rounds, folder)?);
+    println!();
+    verdicts.extend(proxmox::check(rounds, folder)?);
     println!();
     verdicts.extend(desktops::check()?);
     println!();

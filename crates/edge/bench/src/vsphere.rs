@@ -209,19 +209,11 @@ fn memory() -> Result<Verdict> {
     println!("{} hosts and {} VMs were made in {:.0} s", LARGE.0, LARGE.1, begun.elapsed().as_secs_f64());
     let server = connect(&vcenter)?;
     fs::write("/proc/self/clear_refs", "5").context("the peak of the memory cannot be set back")?;
-    let before = resident("VmRSS:")?;
+    let before = footprint::resident("VmRSS:")?;
     let begun = Instant::now();
     let inventory = server.inventory(later(Duration::from_secs(300)))?;
     println!("{} VMs were read in {:.1} s", inventory.len(), begun.elapsed().as_secs_f64());
-    let most = resident("VmHWM:")? - before;
+    let most = footprint::resident("VmHWM:")? - before;
     ensure!(inventory.len() == 10_000, "it shows {} VMs", inventory.len());
     Ok(footprint::line("vsphere: memory of 10,000 VMs' inventory (MiB)", most, MOST_MEMORY_MIB))
-}
-
-/// A line of this process's status, in MiB.
-fn resident(name: &str) -> Result<f64> {
-    let status = fs::read_to_string("/proc/self/status")?;
-    let line = status.lines().find(|line| line.starts_with(name)).context("no account of memory")?;
-    let kib: f64 = line.split_whitespace().nth(1).context("no account of memory")?.parse()?;
-    Ok(kib / 1024.0)
 }

@@ -89,6 +89,7 @@ pub(crate) const EDGES: &[(&str, &[&str])] = &[
             "fence-sim",
             "lab",
             "oltp",
+            "proxmox",
             "recipe",
             "record",
             "units",

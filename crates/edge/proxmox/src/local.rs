@@ -87,6 +87,17 @@ impl LocalProxmox {
         )
     }
 
+    /// The second client, proxmoxer, that does operations on its VMs (`tests/proxmox/bench.py`).
+    ///
+    /// # Errors
+    /// It is not set up, with how to.
+    pub fn proxmoxer(&self) -> io::Result<Command> {
+        let mut command = Command::new(python()?);
+        command.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../tests/proxmox/bench.py"));
+        command.args(["--port", &self.port.to_string()]).env("PVE_PASS", PASSWORD).stdin(Stdio::null());
+        Ok(command)
+    }
+
     /// The process, to be stopped and let go on.
     #[must_use]
     pub fn process(&self) -> u32 {
@@ -110,13 +121,17 @@ fn cache() -> PathBuf {
         .join("proxmox")
 }
 
-fn launch(folder: &Path, port: u16, seconds: &str) -> io::Result<Child> {
+fn python() -> io::Result<PathBuf> {
     let python = cache().join("venv/bin/python");
-    if !python.exists() {
-        let why = format!("there is no fake Proxmox VE ({}): run scripts/setup-proxmox.sh", python.display());
-        return Err(io::Error::new(io::ErrorKind::NotFound, why));
+    if python.exists() {
+        return Ok(python);
     }
-    let mut process = Command::new(python)
+    let why = format!("there is no fake Proxmox VE ({}): run scripts/setup-proxmox.sh", python.display());
+    Err(io::Error::new(io::ErrorKind::NotFound, why))
+}
+
+fn launch(folder: &Path, port: u16, seconds: &str) -> io::Result<Child> {
+    let mut process = Command::new(python()?)
         .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../tests/proxmox/serve.py"))
         .args(["guests.json", "--cert", "certificate.pem", "--key", "key.pem", "--seconds", seconds])
         .args(["--port", &port.to_string()])

@@ -9,7 +9,7 @@ STUDY_BUILD = target/study/bin
 VIRTBENCH = $(STUDY_BUILD)/virtbench
 INSTALLED = target/release/virtbench
 
-.PHONY: help study check test soak bench profile fuzz fio-examples public-files lint doc-check licences build whole install setup setup-study setup-check setup-install setup-test setup-lint setup-bench setup-predictions uml uml-kernel appliances check-predictions deviation evaluation clean deb deb-check setup-package dist dist-check
+.PHONY: help study check test soak bench profile fuzz fio-examples public-files lint doc-check licences build whole install setup setup-study setup-check setup-install setup-test setup-lint setup-bench setup-predictions uml uml-kernel appliances check-predictions deviation evaluation clean deb deb-check setup-package dist dist-check dist-again
 
 help:
 	@echo "make study    set up, build, and measure what virtualization costs this machine's storage"
@@ -36,7 +36,8 @@ help:
 	@echo "make deb      the Debian package: target/debian/virtbench_*.deb"
 	@echo "make deb-check  it is installed, used and removed in bare roots of Debian 12 and 13"
 	@echo "make dist     a static tarball for other distributions, checksums and a list of what they are made of: target/dist"
-	@echo "make dist-check  they are started in a root of Debian 11, and in an empty one"
+	@echo "make dist-check  they are started in a root of Debian 11, in an empty one, and for another kind of machine emulated"
+	@echo "make dist-again  they are built once more in another folder: the digests have to be the same"
 	@echo "make install  install the command, its manual pages and completions (PREFIX=/usr/local)"
 
 # Half of the usual time a point: with two platforms beside native a first report in two and a half minutes. Its intervals say what that
@@ -160,6 +161,8 @@ dist: setup-package
 	scripts/dist.sh
 dist-check: setup-package
 	scripts/dist-check.sh
+dist-again: setup-package
+	scripts/dist-again.sh
 
 PREFIX ?= /usr/local
 install: setup-install

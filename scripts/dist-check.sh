@@ -1,13 +1,16 @@
 #!/usr/bin/env bash
-# Starts the tarball of scripts/dist.sh for this machine in a bare root with an older C library, Debian 11, and in one with none at all.
-# Needs root, mmdebstrap, and the network for packages.
+# Starts the tarballs of scripts/dist.sh: that of this machine in a bare root with an older C library, Debian 11, and in one with none at
+# all; that of another kind under the distribution's emulation of its user mode, in a root with nothing else.
+# Needs root, mmdebstrap, qemu-user-static, and the network for packages.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 if [ "$(id -u)" != 0 ]; then echo "dist-check: this needs root: it changes into a root of Debian" >&2; exit 4; fi
 command -v mmdebstrap >/dev/null || { echo "dist-check: there is no mmdebstrap: apt install mmdebstrap" >&2; exit 4; }
 out=${CARGO_TARGET_DIR:-target}/dist
-tarball=$(ls "$out"/virtbench-*-"$(uname -m)"-linux.tar.gz 2>/dev/null | head -1)
+here=$(uname -m)
+tarball_of() { find "$out" -maxdepth 1 -name "virtbench-*-$1-linux.tar.gz" | head -1; }
+tarball=$(tarball_of "$here")
 [ -n "$tarball" ] || { echo "dist-check: there is no tarball: make dist" >&2; exit 4; }
 (cd "$out" && sha256sum --check --quiet SHA256SUMS)
 
@@ -17,25 +20,44 @@ root=$(mktemp -d "$cache/root-XXXXXX")
 trap 'rm -rf --one-file-system "$root"' EXIT
 chmod 755 "$root"
 
-# What an ordinary user does first. Without QEMU doctor says what is missing, with its own exit code.
+inside() { unshare --mount --pid --fork --kill-child --mount-proc="$root/proc" chroot "$root" "$@"; }
+# What an ordinary user does first, with the words that start the command. Without QEMU doctor says what is missing, with its own
+# exit code.
 used() {
-  tar -C "$root" -xzf "$tarball"
+  local folder
+  folder=/$(basename "$1" .tar.gz)
+  shift
   mkdir -p "$root/proc" "$root/sys" "$root/tmp" "$root/work"
-  unshare --mount --pid --fork --kill-child --mount-proc="$root/proc" chroot "$root" "/$(basename "$tarball" .tar.gz)/virtbench" \
-    load --target /work/t.img --size 4MiB --time 200ms --ramp 0s
+  inside "$@" "$folder/virtbench" load --target /work/t.img --size 4MiB --time 200ms --ramp 0s
   code=0
-  unshare --mount --pid --fork --kill-child --mount-proc="$root/proc" chroot "$root" "/$(basename "$tarball" .tar.gz)/virtbench" \
-    doctor --quiet --target-dir /work || code=$?
+  inside "$@" "$folder/virtbench" doctor --quiet --target-dir /work || code=$?
   [ "$code" = 4 ] || { echo "dist-check: doctor ended with $code without QEMU, not with 4" >&2; exit 1; }
 }
+emptied() { rm -rf --one-file-system "${root:?}"/*; }
 
 echo "dist-check: a root with nothing in it"
-used
-rm -rf --one-file-system "${root:?}"/*
+tar -C "$root" -xzf "$tarball"
+used "$tarball"
+emptied
 
 echo "dist-check: Debian 11"
 tar=$cache/bullseye.tar
 if [ ! -s "$tar" ]; then mmdebstrap --quiet --variant=apt --format=tar bullseye "$tar.part" && mv "$tar.part" "$tar"; fi
 tar -C "$root" -xf "$tar" --exclude='./dev/*'
-used
+tar -C "$root" -xzf "$tarball"
+used "$tarball"
+emptied
+
+for machine in x86_64 aarch64; do
+  other=$(tarball_of "$machine")
+  if [ "$machine" = "$here" ] || [ -z "$other" ]; then continue; fi
+  emulator=$(command -v "qemu-$machine-static") ||
+    { echo "dist-check: there is no qemu-$machine-static: apt install qemu-user-static" >&2; exit 4; }
+  echo "dist-check: $machine, emulated, a root with nothing in it"
+  tar -C "$root" -xzf "$other"
+  install -D "$emulator" "$root/emulator"
+  used "$other" /emulator
+  emptied
+  echo "dist-check: $other holds"
+done
 echo "dist-check: $tarball holds"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds a tarball for other distributions into target/dist: the static command with what compares storage, its agent, manual pages,
-# completions, licences; checksums; and a list of what it is made of (SBOM, CycloneDX). DIST_TARGETS names kinds of machines;
-# for another kind than this one a linker is needed that makes its programs.
+# Builds tarballs for other distributions into target/dist: the static command with what compares storage, its agent, manual pages,
+# completions, licences; checksums; and a list of what it is made of (SBOM, CycloneDX). DIST_TARGETS names kinds of machines [x86_64
+# aarch64]. Nothing in C is compiled in, so that Rust's own linker makes the programs of the other kind.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,27 +12,50 @@ export SOURCE_DATE_EPOCH
 export RUSTFLAGS="${RUSTFLAGS:-} --remap-path-prefix=$PWD=/virtbench --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=/cargo"
 build=${CARGO_TARGET_DIR:-target}
 out=$build/dist
+here=$(uname -m)
 rm -rf "$out"
 mkdir -p "$out"
 
-for machine in ${DIST_TARGETS:-$(uname -m)}; do
+targets=${DIST_TARGETS:-x86_64 aarch64}
+for machine in $targets; do
   target=$machine-unknown-linux-musl
+  if [ "$machine" != "$here" ]; then
+    linker=CARGO_TARGET_$(echo "$target" | tr 'a-z-' 'A-Z_')_LINKER
+    export "$linker=rust-lld"
+  fi
   cargo build --profile study --locked --target "$target" --no-default-features -p virtbench -p virtbench-agent
+done
+
+# What the command says of itself is the same on each kind of machine.
+words=$build/dist-words
+rm -rf "$words"
+mkdir -p "$words/man"
+command=$build/$here-unknown-linux-musl/study/virtbench
+if [[ " $targets " == *" $here "* ]]; then
+  "$command" man "$words/man"
+  for shell in bash zsh fish; do "$command" completions "$shell" >"$words/virtbench.$shell"; done
+else
+  echo "dist: no manual pages and completions: there is no build for this machine ($here)" >&2
+fi
+
+for machine in $targets; do
+  built=$build/$machine-unknown-linux-musl/study
   name=virtbench-$version-$machine-linux
   folder=$out/$name
   mkdir -p "$folder"
-  cp "$build/$target/study/virtbench" "$build/$target/study/virtbench-agent" LICENSE-APACHE LICENSE-MIT README.md CHANGELOG.md "$folder"
-  if [ "$machine" = "$(uname -m)" ]; then
-    "$folder/virtbench" man "$folder/man"
-    for shell in bash zsh fish; do "$folder/virtbench" completions "$shell" >"$folder/virtbench.$shell"; done
-  fi
+  cp -r "$built/virtbench" "$built/virtbench-agent" LICENSE-APACHE LICENSE-MIT README.md CHANGELOG.md "$words"/* "$folder"
+  # Whatever the umask was.
+  find "$folder" -type d -exec chmod 755 {} + -o -perm -100 -exec chmod 755 {} + -o -exec chmod 644 {} +
   tar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --format=gnu -C "$out" -cf - "$name" | gzip -9n >"$out/$name.tar.gz"
   rm -rf "$folder"
 done
+rm -rf "$words"
 
 if cargo cyclonedx --version >/dev/null 2>&1; then
+  sbom=$out/virtbench-$version.sbom.json
   cargo cyclonedx --format json --no-default-features --manifest-path crates/edge/cli/Cargo.toml --override-filename virtbench.sbom
-  mv crates/edge/cli/virtbench.sbom.json "$out/virtbench-$version.sbom.json"
+  # Paths of this machine are not what it is made of.
+  sed "s|file://$PWD|file:///virtbench|g" crates/edge/cli/virtbench.sbom.json >"$sbom"
   find crates -name virtbench.sbom.json -delete
 else
   echo "dist: no SBOM: there is no cargo-cyclonedx (cargo install cargo-cyclonedx)" >&2

@@ -1,22 +1,61 @@
 //! Progress with time left, on a terminal; silence elsewhere.
+//!
+//! One look for all: what is done, a bar, how much of it and the time left; where nobody knows how long it takes, what is done and
+//! for how long already. What lasts for hours, a study or an appliance, says a line at intervals where there is no terminal.
 
-use std::time::Duration;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use virtbench_units::format_duration_ns;
 use virtbench_workload::AccessSpec;
-
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::{log, say};
 
-/// How often what has no length moves.
+/// How often what moves by itself is drawn.
 const TURN: Duration = Duration::from_millis(200);
 
 /// A bar over `length` units. Drawn on stderr, and only if that is a terminal.
 pub fn bar(length: u64, what: &str) -> ProgressBar {
-    let style = ProgressStyle::with_template("{msg}  [{wide_bar}] {percent:>3} %  {eta} left")
+    shown(ProgressBar::new(length)).with_style(in_percent()).with_message(what.to_owned())
+}
+
+/// Gives a [`spinner`] a length, once it is known.
+pub fn lengthen(bar: &ProgressBar, length: u64, what: &'static str) {
+    bar.set_style(in_percent());
+    bar.set_message(what);
+    bar.set_length(length);
+    bar.reset_eta();
+}
+
+/// How much is done, and the time left once that can be told.
+fn in_percent() -> ProgressStyle {
+    with_bar("{percent:>3} %  {left}").with_key("left", |state: &ProgressState, out: &mut dyn fmt::Write| {
+        let is_known = state.pos() > 0 && state.len().is_some_and(|length| length > 0);
+        let _ = out.write_str(&if is_known { left(state.eta()) } else { String::new() });
+    })
+}
+
+/// A bar over pieces of which each takes a while: it is drawn at once, and its time left goes down between them.
+pub fn counted(pieces: usize, what: &str) -> ProgressBar {
+    let bar = bar(pieces as u64, what);
+    bar.tick();
+    bar.enable_steady_tick(TURN);
+    bar
+}
+
+fn with_bar(behind: &str) -> ProgressStyle {
+    ProgressStyle::with_template(&format!("{{msg}}  [{{wide_bar}}] {behind}"))
         .unwrap_or_else(|_| ProgressStyle::default_bar())
-        .progress_chars("=> ");
-    shown(ProgressBar::new(length)).with_style(style).with_message(what.to_owned())
+        .progress_chars("=> ")
+}
+
+/// `1m 20s left`, to the second.
+fn left(time: Duration) -> String {
+    let seconds = time.as_millis().div_ceil(1000).min(1 << 32);
+    format!("{} left", format_duration_ns(u64::try_from(seconds).unwrap_or(0) * 1_000_000_000))
 }
 
 /// A bar and lines of what happens would write over each other.
@@ -33,11 +72,7 @@ pub fn timer(length_ns: Option<u64>, what: &str) -> ProgressBar {
         return shown(ProgressBar::new_spinner()).with_message(what.to_owned());
     };
     let bar = bar(length_ns / 1_000_000, what);
-    bar.set_style(
-        ProgressStyle::with_template("{msg}  [{wide_bar}] {prefix}")
-            .unwrap_or_else(|_| ProgressStyle::default_bar())
-            .progress_chars("=> "),
-    );
+    bar.set_style(with_bar("{prefix}"));
     bar
 }
 
@@ -46,16 +81,42 @@ pub fn tick(bar: &ProgressBar, elapsed: Duration) {
     let elapsed_ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
     let Some(length_ms) = bar.length() else { return bar.tick() };
     bar.set_position(elapsed_ms.min(length_ms));
-    bar.set_prefix(format!("{} s left", length_ms.saturating_sub(elapsed_ms).div_ceil(1000)));
+    bar.set_prefix(left(Duration::from_millis(length_ms.saturating_sub(elapsed_ms))));
 }
 
-/// Does what takes a time that nobody knows, and shows meanwhile what that is and for how long it has lasted.
-pub fn during<T>(what: &str, work: impl FnOnce() -> T) -> T {
+/// Says what is done and for how long already, until it is finished: nobody knows how long it takes.
+pub fn spinner(what: &str) -> ProgressBar {
     let style = ProgressStyle::with_template("{spinner} {msg}  {elapsed}")
         .unwrap_or_else(|_| ProgressStyle::default_spinner());
     let bar = shown(ProgressBar::new_spinner()).with_style(style).with_message(what.to_owned());
+    bar.tick();
     bar.enable_steady_tick(TURN);
+    bar
+}
+
+/// Does what takes a time that nobody knows, with a [`spinner`].
+pub fn during<T>(what: &str, work: impl FnOnce() -> T) -> T {
+    let bar = spinner(what);
     let done = work();
+    bar.finish_and_clear();
+    done
+}
+
+/// Does what takes `length_ns`.
+pub fn timed<T>(length_ns: u64, what: &str, work: impl FnOnce() -> T) -> T {
+    let (bar, begun, is_done) = (timer(Some(length_ns), what), Instant::now(), AtomicBool::new(false));
+    let done = thread::scope(|scope| {
+        let ticking = scope.spawn(|| {
+            while !is_done.load(Ordering::Relaxed) {
+                tick(&bar, begun.elapsed());
+                thread::park_timeout(TURN);
+            }
+        });
+        let done = work();
+        is_done.store(true, Ordering::Relaxed);
+        ticking.thread().unpark();
+        done
+    });
     bar.finish_and_clear();
     done
 }
@@ -93,7 +154,45 @@ impl Pace {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use indicatif::InMemoryTerm;
     use virtbench_workload::AccessLine;
+
+    /// A bar whose time left is drawn into the terminal of this test.
+    fn drawn(bar: &ProgressBar) -> InMemoryTerm {
+        let terminal = InMemoryTerm::new(2, 60);
+        bar.set_draw_target(ProgressDrawTarget::term_like(Box::new(terminal.clone())));
+        terminal
+    }
+
+    #[test]
+    fn every_kind_says_what_is_done_and_how_long_it_takes_still_or_already() {
+        let of_pieces = bar(4, "pieces");
+        let terminal = drawn(&of_pieces);
+        of_pieces.tick();
+        let text = terminal.contents();
+        assert!(text.starts_with("pieces  [") && text.ends_with("0 %"), "nobody knows yet: {text}");
+        of_pieces.set_position(1);
+        of_pieces.tick();
+        let text = terminal.contents();
+        assert!(text.contains("25 %") && text.ends_with("left"), "{text}");
+        of_pieces.finish_and_clear();
+        assert_eq!(terminal.contents(), "", "nothing stays behind");
+
+        let of_time = timer(Some(100_000_000_000), "a load");
+        let terminal = drawn(&of_time);
+        tick(&of_time, Duration::from_millis(20_300));
+        of_time.tick();
+        let text = terminal.contents();
+        assert!(text.starts_with("a load  [==") && text.ends_with("] 1m 20s left"), "{text}");
+
+        let open = spinner("reading");
+        let terminal = drawn(&open);
+        open.tick();
+        let text = terminal.contents();
+        assert!(text.contains("reading  ") && text.ends_with('s'), "{text}");
+        open.finish_and_clear();
+        assert_eq!((during("x", || 3), timed(1, "y", || 4)), (3, 4));
+    }
 
     #[test]
     fn a_pace_is_that_of_the_last_second() {
@@ -105,3 +204,7 @@ mod tests {
         assert_eq!(pace.words(Duration::from_secs(3), 5000), "2000 IOPS, 10.0 MB/s");
     }
 }
+
+#[cfg(all(test, feature = "full"))]
+#[path = "progress_tests.rs"]
+mod commands;

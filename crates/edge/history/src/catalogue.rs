@@ -12,7 +12,7 @@ use crate::found::{read_run, run_folders, state};
 use crate::place::Place;
 use crate::postgresql::PostgreSql;
 use crate::sqlite::Sqlite;
-use crate::store::{Change, Known, Row, Store};
+use crate::store::{Change, Known, Row, Store, VERSION};
 
 /// What a scan found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -25,7 +25,12 @@ pub struct Scanned {
     pub gone: usize,
     /// Run folders that cannot be read, and why.
     pub unreadable: Vec<(PathBuf, String)>,
+    /// It was stopped: what was read until then is kept, and the rest is looked at next time.
+    pub stopped: bool,
 }
+
+/// Is told before each folder how many were looked at and how many there are; answers whether to go on.
+pub type Watch<'a> = &'a mut dyn FnMut(usize, usize) -> bool;
 
 /// A catalogue of run folders.
 #[derive(Debug)]
@@ -36,11 +41,11 @@ pub struct Catalogue {
 }
 
 impl Catalogue {
-    /// Opens the catalogue, or makes an empty one. That of an earlier version is emptied, except for the folders that are to be
-    /// looked through: each machine fills it again with its own.
+    /// Opens the catalogue, or makes an empty one. The tables of an earlier version become those of this one with what is in them.
     ///
     /// # Errors
-    /// It is another program's file, a later version's, or cannot be opened.
+    /// It is another program's file, a later version's, cannot be opened, or its tables have to be made or changed by a role that may
+    /// not do that.
     pub fn open(place: impl Into<Place>) -> Result<Self, CatalogueError> {
         Self::open_as(place.into(), machine())
     }
@@ -54,11 +59,11 @@ impl Catalogue {
         Ok(Self { store, machine })
     }
 
-    /// Opens the catalogue to read what it holds, and changes nothing; nothing where there is none, or one that another version
-    /// filled.
+    /// Opens the catalogue to read what it holds, and changes nothing; nothing where there is none, or one of a version that is too
+    /// early.
     ///
     /// # Errors
-    /// The database refuses.
+    /// A later version made it, or the database refuses.
     pub fn open_to_read(place: impl Into<Place>) -> Result<Option<Self>, CatalogueError> {
         let store = match place.into() {
             Place::File(path) => Sqlite::open_to_read(&path)?.map(|store| Box::new(store) as Box<dyn Store>),
@@ -79,16 +84,10 @@ impl Catalogue {
     ///
     /// # Errors
     /// A folder is not there, or the database refuses.
-    pub fn scan(&mut self, roots: &[PathBuf]) -> Result<Scanned, CatalogueError> {
-        let mut folders = Vec::new();
-        for root in roots {
-            fs::read_dir(root).map_err(|source| CatalogueError::File { path: root.clone(), source })?;
-            folders.extend(run_folders(root));
-        }
-        let mut changes: Vec<Change> =
-            roots.iter().map(|root| Change::Root(root.display().to_string())).collect();
-        let known = self.known()?;
-        let scanned = self.compared(&folders, &known, &mut changes)?;
+    pub fn scan(&mut self, roots: &[PathBuf], watch: Watch<'_>) -> Result<Scanned, CatalogueError> {
+        let folders = folders_in(roots)?;
+        let (known, mut changes) = (self.known()?, named(roots));
+        let scanned = self.compared(&folders, &known, &mut changes, watch)?;
         self.store.change(&self.machine, &changes)?;
         Ok(scanned)
     }
@@ -97,21 +96,35 @@ impl Catalogue {
     ///
     /// # Errors
     /// The database refuses.
-    pub fn refresh(&mut self) -> Result<Scanned, CatalogueError> {
+    pub fn refresh(&mut self, watch: Watch<'_>) -> Result<Scanned, CatalogueError> {
+        let folders = self.folders_ever_named()?;
+        let (known, mut changes) = (self.known()?, Vec::new());
+        let mut scanned = self.compared(&folders, &known, &mut changes, watch)?;
+        scanned.gone = gone(&known, &mut changes);
+        self.store.change(&self.machine, &changes)?;
+        Ok(scanned)
+    }
+
+    /// Reads every run of this machine again, in these folders or, where there are none, in all that were ever named, and forgets
+    /// runs that are gone. Other machines' runs stay as they are.
+    ///
+    /// # Errors
+    /// A folder is not there, or the database refuses.
+    pub fn rebuild(&mut self, roots: &[PathBuf], watch: Watch<'_>) -> Result<Scanned, CatalogueError> {
+        let folders = if roots.is_empty() { self.folders_ever_named()? } else { folders_in(roots)? };
+        let (known, mut changes) = (self.known()?, named(roots));
+        let mut scanned = self.compared(&folders, &BTreeMap::new(), &mut changes, watch)?;
+        scanned.gone = gone(&known, &mut changes);
+        self.store.change(&self.machine, &changes)?;
+        Ok(scanned)
+    }
+
+    fn folders_ever_named(&mut self) -> Result<Vec<PathBuf>, CatalogueError> {
         let roots = self.store.roots(&self.machine)?;
         let mut folders: Vec<PathBuf> = roots.iter().flat_map(|root| run_folders(Path::new(root))).collect();
         folders.sort();
         folders.dedup();
-        let (known, mut changes) = (self.known()?, Vec::new());
-        let mut scanned = self.compared(&folders, &known, &mut changes)?;
-        for (folder, Known { why, .. }) in &known {
-            if !Path::new(folder).join("run.json").is_file() {
-                changes.push(Change::Gone(folder.clone()));
-                scanned.gone += usize::from(why.is_none());
-            }
-        }
-        self.store.change(&self.machine, &changes)?;
-        Ok(scanned)
+        Ok(folders)
     }
 
     /// The runs that a filter takes, in the order of time. Folders of other machines have their machine's name before them.
@@ -134,11 +147,16 @@ impl Catalogue {
         folders: &[PathBuf],
         known: &BTreeMap<String, Known>,
         changes: &mut Vec<Change>,
+        watch: Watch<'_>,
     ) -> Result<Scanned, CatalogueError> {
         let mut scanned = Scanned::default();
-        for folder in folders {
+        for (place, folder) in folders.iter().enumerate() {
+            if !watch(place, folders.len()) {
+                scanned.stopped = true;
+                break;
+            }
             let (name, state) = (folder.display().to_string(), state(folder));
-            match known.get(&name).filter(|known| known.state == state) {
+            match known.get(&name).filter(|known| known.state == state && known.read_by == VERSION) {
                 Some(Known { why: None, .. }) => scanned.unchanged += 1,
                 Some(Known { why: Some(why), .. }) => scanned.unreadable.push((folder.clone(), why.clone())),
                 None => match read_run(folder) {
@@ -189,6 +207,32 @@ impl Catalogue {
             measures: serde_json::from_str(&row.measures)?,
         })
     }
+}
+
+/// The run folders in all of these.
+fn folders_in(roots: &[PathBuf]) -> Result<Vec<PathBuf>, CatalogueError> {
+    let mut folders = Vec::new();
+    for root in roots {
+        fs::read_dir(root).map_err(|source| CatalogueError::File { path: root.clone(), source })?;
+        folders.extend(run_folders(root));
+    }
+    Ok(folders)
+}
+
+/// That these folders are to be looked through from now on.
+fn named(roots: &[PathBuf]) -> Vec<Change> {
+    roots.iter().map(|root| Change::Root(root.display().to_string())).collect()
+}
+
+/// Has runs forgotten whose folders are gone; returns how many of them could be read once.
+fn gone(known: &BTreeMap<String, Known>, changes: &mut Vec<Change>) -> usize {
+    let is_gone = |folder: &str| !Path::new(folder).join("run.json").is_file();
+    let gone = known.iter().filter(|(folder, _)| is_gone(folder));
+    gone.map(|(folder, Known { why, .. })| {
+        changes.push(Change::Gone(folder.clone()));
+        usize::from(why.is_none())
+    })
+    .sum()
 }
 
 /// The name that the kernel gives this machine.

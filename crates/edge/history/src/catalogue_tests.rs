@@ -6,6 +6,26 @@ use crate::tags::{read_tags, write_tags};
 use rusqlite::Connection;
 use serde_json::json;
 
+/// The tables as format 3 had them, with a row of a machine `a` whose folder is elsewhere.
+pub(super) const FORMAT_3: &str = r#"
+    CREATE TABLE version (format INTEGER NOT NULL);
+    CREATE TABLE roots (machine TEXT NOT NULL, path TEXT NOT NULL, PRIMARY KEY (machine, path));
+    CREATE TABLE runs (
+        machine TEXT NOT NULL, folder TEXT NOT NULL, state TEXT NOT NULL, started_unix_s BIGINT NOT NULL, study TEXT NOT NULL,
+        parts TEXT NOT NULL, identity TEXT NOT NULL, load TEXT NOT NULL, host TEXT NOT NULL, versions TEXT NOT NULL,
+        tags TEXT NOT NULL, measures TEXT NOT NULL, PRIMARY KEY (machine, folder)
+    );
+    CREATE TABLE unreadable (
+        machine TEXT NOT NULL, folder TEXT NOT NULL, state TEXT NOT NULL, why TEXT NOT NULL, PRIMARY KEY (machine, folder)
+    );
+    INSERT INTO version VALUES (3);
+    INSERT INTO runs VALUES ('a', '/elsewhere', 'x', 5, 'compare', '{}', 'i', 'null', 'h', '{}', '[]', '[]');"#;
+
+/// Goes on, and tells nobody.
+pub(super) fn quietly(_: usize, _: usize) -> bool {
+    true
+}
+
 /// A run of which nothing was measured yet.
 pub(super) fn run(folder: &Path, started_unix_s: u64, cpu: &str) {
     fs::create_dir_all(folder).unwrap();
@@ -41,18 +61,18 @@ fn runs_are_found_once_and_forgotten_when_they_are_gone() {
     fs::create_dir_all(root.join("damaged")).unwrap();
     fs::write(root.join("damaged/run.json"), "{").unwrap();
     let mut catalogue = Catalogue::open(folder.path().join("new/history.sqlite")).unwrap();
-    let scanned = catalogue.scan(std::slice::from_ref(&root)).unwrap();
+    let scanned = catalogue.scan(std::slice::from_ref(&root), &mut quietly).unwrap();
     assert_eq!((scanned.read, scanned.unchanged, scanned.unreadable.len()), (2, 0, 1));
     assert_eq!(folders(&catalogue, &Filter::default()), ["a", "b"]);
     let runs = catalogue.runs(&Filter::default()).unwrap();
     assert_eq!(runs[0].parts, runs[1].parts, "the seed makes no difference");
     assert_ne!(runs[0].identity, runs[1].identity);
 
-    let again = catalogue.refresh().unwrap();
+    let again = catalogue.refresh(&mut quietly).unwrap();
     assert_eq!((again.read, again.unchanged, again.unreadable.len(), again.gone), (0, 2, 1, 0));
     fs::remove_dir_all(root.join("b")).unwrap();
     run(&root.join("deeper/a"), 7, "another cpu");
-    let later = catalogue.refresh().unwrap();
+    let later = catalogue.refresh(&mut quietly).unwrap();
     assert_eq!((later.read, later.gone), (1, 1));
     assert_eq!(catalogue.runs(&Filter::default()).unwrap()[0].started_unix_s, 7);
 }
@@ -65,7 +85,7 @@ fn filters_take_runs_by_folder_study_host_tag_and_time() {
     }
     write_tags(&folder.path().join("one"), &["before".into()], &[]).unwrap();
     let mut catalogue = Catalogue::open(folder.path().join("history.sqlite")).unwrap();
-    catalogue.scan(&[folder.path().to_owned()]).unwrap();
+    catalogue.scan(&[folder.path().to_owned()], &mut quietly).unwrap();
     let shown = |filter: Filter| folders(&catalogue, &filter);
     assert_eq!(shown(Filter { host: Some("epyc".into()), ..Filter::default() }), ["one", "three"]);
     assert_eq!(shown(Filter { since_unix_s: 20, ..Filter::default() }), ["two", "three"]);
@@ -86,7 +106,7 @@ fn tags_outlive_the_catalogue() {
     assert_eq!(read_tags(&one).unwrap().len(), 1);
     for _ in 0..2 {
         let mut catalogue = Catalogue::open(&path).unwrap();
-        catalogue.scan(&[folder.path().to_owned()]).unwrap();
+        catalogue.scan(&[folder.path().to_owned()], &mut quietly).unwrap();
         assert_eq!(catalogue.runs(&Filter::default()).unwrap()[0].tags, ["release/1.0"]);
         drop(catalogue);
         fs::remove_file(&path).unwrap();
@@ -109,20 +129,71 @@ fn another_programs_file_is_never_touched() {
 }
 
 #[test]
-fn a_catalogue_of_another_version_is_filled_again() {
+fn a_file_of_an_earlier_version_is_migrated_and_one_of_a_later_version_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("history.sqlite");
     run(&folder.path().join("one"), 1, "cpu");
-    let mut catalogue = Catalogue::open(&path).unwrap();
-    catalogue.scan(&[folder.path().to_owned()]).unwrap();
+    let connection = Connection::open(&path).unwrap();
+    let root = folder.path().display();
+    let words = format!(
+        "{FORMAT_3} INSERT INTO roots VALUES ('a', '{root}');
+         INSERT INTO unreadable VALUES ('a', '{root}/one', '{}', 'of a later version');
+         PRAGMA application_id = 1986160739; PRAGMA user_version = 3;",
+        state(&folder.path().join("one"))
+    );
+    connection.execute_batch(&words).unwrap();
+    drop(connection);
+    let to_read = Catalogue::open_to_read(&path).unwrap().unwrap();
+    assert_eq!(folders(&to_read, &Filter::default()), ["elsewhere"], "it is read as it is");
+    drop(to_read);
+    let mut catalogue = Catalogue::open_as(Place::File(path.clone()), "a".into()).unwrap();
+    assert_eq!(folders(&catalogue, &Filter::default()), ["elsewhere"], "what is in it is kept");
+    let scanned = catalogue.refresh(&mut quietly).unwrap();
+    assert_eq!((scanned.read, scanned.gone), (1, 1), "what an earlier version could not read is read now");
+    assert_eq!(catalogue.refresh(&mut quietly).unwrap().unchanged, 1);
     drop(catalogue);
+
     let connection = Connection::open(&path).unwrap();
     connection.pragma_update(None, "user_version", FORMAT + 1).unwrap();
-    connection.execute_batch("DROP TABLE unreadable").unwrap();
     drop(connection);
-    let mut catalogue = Catalogue::open(&path).unwrap();
-    assert!(catalogue.runs(&Filter::default()).unwrap().is_empty());
-    assert_eq!(catalogue.refresh().unwrap().read, 1);
+    let before = fs::read(&path).unwrap();
+    let errors = [
+        Catalogue::open(&path).map(drop).unwrap_err(),
+        Catalogue::open_to_read(&path).map(drop).unwrap_err(),
+    ];
+    for error in errors {
+        let words = error.to_string();
+        assert!(
+            matches!(error, CatalogueError::Later { .. }) && words.contains("another --catalogue"),
+            "{words}"
+        );
+    }
+    assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn a_rebuild_reads_every_run_again_and_keeps_what_was_read_where_it_is_stopped() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("runs");
+    for number in 0..6 {
+        run(&root.join(number.to_string()), number, "cpu");
+    }
+    let mut catalogue = Catalogue::open(folder.path().join("history.sqlite")).unwrap();
+    let mut two = |place, of| {
+        assert_eq!(of, 6);
+        place < 2
+    };
+    let stopped = catalogue.scan(std::slice::from_ref(&root), &mut two).unwrap();
+    assert!(stopped.stopped && stopped.read == 2, "{stopped:?}");
+    assert_eq!(folders(&catalogue, &Filter::default()), ["0", "1"]);
+    let rest = catalogue.refresh(&mut quietly).unwrap();
+    assert_eq!((rest.read, rest.unchanged, rest.stopped), (4, 2, false), "the rest is read next time");
+    fs::remove_dir_all(root.join("5")).unwrap();
+    let stopped = catalogue.rebuild(&[], &mut |place, _| place < 1).unwrap();
+    assert_eq!((stopped.read, stopped.gone, stopped.stopped), (1, 1, true));
+    assert_eq!(folders(&catalogue, &Filter::default()).len(), 5, "what was not read again stays");
+    let again = catalogue.rebuild(&[], &mut quietly).unwrap();
+    assert_eq!((again.read, again.unchanged, again.gone), (5, 0, 0));
 }
 
 #[test]
@@ -139,5 +210,5 @@ fn a_catalogue_without_machines_keeps_the_folders_to_look_through() {
     );
     connection.execute_batch(&words).unwrap();
     drop(connection);
-    assert_eq!(Catalogue::open(&path).unwrap().refresh().unwrap().read, 1);
+    assert_eq!(Catalogue::open(&path).unwrap().refresh(&mut quietly).unwrap().read, 1);
 }

@@ -7,7 +7,7 @@ use tempfile::tempdir;
 use virtbench_oltp::LocalServer;
 use virtbench_record::DatabaseKind;
 
-use super::tests::run;
+use super::tests::{quietly, run};
 use super::*;
 
 const DASHBOARD: &str = include_str!("../../../../contrib/grafana/history.json");
@@ -34,7 +34,7 @@ fn every_query_of_the_dashboard_over_runs_is_answered() {
     std::fs::write(folder.path().join("damaged/run.json"), "{").unwrap();
     let place = Place::Server(Box::new(server.connect()));
     let mut catalogue = Catalogue::open_as(place, "a".into()).unwrap();
-    catalogue.scan(&[folder.path().to_owned()]).unwrap();
+    catalogue.scan(&[folder.path().to_owned()], &mut quietly).unwrap();
     // A run of which something was measured.
     let measures = r#"[{"subject":"vm","quantity":"throughput","unit":"B/s","better":"higher","headline":true,"value":5.0},
         {"subject":"vm / native","quantity":"throughput","unit":"","better":"higher","headline":true,"value":0.5},

@@ -39,11 +39,27 @@ pub enum CatalogueError {
         /// What PostgreSQL said.
         source: tokio_postgres::Error,
     },
-    /// A later version of virtbench made the tables, and others use them.
+    /// A later version of virtbench made the tables.
+    #[error("{place} holds a catalogue of a later version: use that version of virtbench, or {instead}")]
+    Later {
+        /// The file or the database.
+        place: String,
+        /// What else can be used.
+        instead: &'static str,
+    },
+    /// The tables are not there or of an earlier version, and this role may not make them so.
     #[error(
-        "{0} holds a catalogue of a later version: use that version of virtbench, or another schema (?schema=NAME)"
+        "{address}: {said}: as this user virtbench cannot make or change the catalogue's tables. Run `virtbench history list` once as one \
+         that may; GRANT USAGE ON SCHEMA {schema} and GRANT SELECT ON ALL TABLES IN SCHEMA {schema} then let others read"
     )]
-    Later(Box<Address>),
+    MayNot {
+        /// The catalogue.
+        address: Box<Address>,
+        /// What PostgreSQL said.
+        said: String,
+        /// Where the tables are, or would be.
+        schema: String,
+    },
     /// A row is damaged.
     #[error("the catalogue is damaged: {0}; remove it, and `virtbench history list FOLDER` fills it again")]
     Damaged(#[from] serde_json::Error),
@@ -70,6 +86,6 @@ pub enum CatalogueError {
 }
 
 /// What the server said, which the client keeps below its own words.
-fn said(error: &tokio_postgres::Error) -> String {
+pub(crate) fn said(error: &tokio_postgres::Error) -> String {
     error.as_db_error().map_or_else(|| error.to_string(), |said| said.message().to_owned())
 }

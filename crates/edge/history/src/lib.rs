@@ -15,7 +15,7 @@ mod sqlite;
 mod store;
 mod tags;
 
-pub use catalogue::{Catalogue, Scanned};
+pub use catalogue::{Catalogue, Scanned, Watch};
 pub use error::CatalogueError;
 pub use filter::Filter;
 pub use found::read_run;

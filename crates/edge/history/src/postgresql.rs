@@ -4,20 +4,26 @@ use std::fmt;
 use std::future::Future;
 
 use tokio::runtime::Runtime;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Transaction};
 use virtbench_oltp::{Address, Connect, postgresql_client};
 use virtbench_users::runtime;
 
-use crate::error::CatalogueError;
+use crate::error::{CatalogueError, said};
 use crate::store::{
     Change, FORMAT, KNOWN, Known, NO_TABLES, PUT_ROOT, PUT_RUN, PUT_UNREADABLE, ROOTS, ROWS, Row, Store,
-    TABLES,
+    TABLES, VERSION, is_readable, steps_from,
 };
 
 /// Where the tables are if the address names no schema.
 const SCHEMA: &str = "virtbench_history";
-/// Who makes the tables holds this lock; any number that no other program is likely to take.
-const LOCK: i64 = 0x7662_6863;
+/// Who makes the tables holds this lock, and who writes a machine's rows this one with the machine; any number that no other
+/// program is likely to take.
+const LOCK: i32 = 0x7662_6863;
+/// Whether a role may do all that a writer does, here and now.
+const MAY_WRITE: &str = "SELECT bool_and(has_table_privilege(name, kind)) AND NOT current_setting('transaction_read_only')::bool \
+     AND NOT pg_is_in_recovery() FROM (VALUES ('roots', 'INSERT'), ('runs', 'INSERT'), ('runs', 'UPDATE'), ('runs', 'DELETE'), \
+     ('unreadable', 'INSERT'), ('unreadable', 'UPDATE'), ('unreadable', 'DELETE')) AS needed (name, kind)";
 
 /// A connection.
 pub(crate) struct PostgreSql {
@@ -34,28 +40,43 @@ impl fmt::Debug for PostgreSql {
 }
 
 impl PostgreSql {
-    /// Connects; makes the tables where there are none, and makes those of an earlier version again. Who may only read changes
-    /// nothing.
+    /// Connects; makes the tables where there are none, and changes those of an earlier version. Who may only read changes nothing.
     pub(crate) fn open(connect: &Connect) -> Result<Self, CatalogueError> {
         let mut opened = Self::connected(connect)?;
-        match opened.format()? {
-            Some(FORMAT) => {}
-            Some(format) if format > FORMAT => return Err(CatalogueError::Later(opened.address)),
-            _ => opened.make_tables()?,
+        let format = opened.format()?;
+        let is_old = format.is_none_or(|format| format < FORMAT);
+        match format {
+            Some(format) if format > FORMAT => return Err(opened.later()),
+            Some(format) if is_readable(format) => opened.is_read_only = !opened.may_write()?,
+            _ => {}
         }
-        const MAY_WRITE: &str = "SELECT has_table_privilege('runs', 'INSERT') AND has_table_privilege('runs', 'DELETE') \
-                                 AND NOT current_setting('transaction_read_only')::bool AND NOT pg_is_in_recovery()";
-        let may_write: bool =
-            opened.asked(async |client| client.query_one(MAY_WRITE, &[]).await?.try_get(0))?;
-        opened.is_read_only = !may_write;
+        if is_old && !opened.is_read_only {
+            opened.make_tables()?;
+            opened.is_read_only = !opened.may_write()?;
+        }
         Ok(opened)
     }
 
-    /// Connects to read; nothing where there are no tables, or those of another version.
+    /// Connects to read; nothing where there are no tables, or those of a version that cannot be read as they are.
     pub(crate) fn open_to_read(connect: &Connect) -> Result<Option<Self>, CatalogueError> {
         let mut opened = Self::connected(connect)?;
         opened.is_read_only = true;
-        Ok((opened.format()? == Some(FORMAT)).then_some(opened))
+        match opened.format()? {
+            Some(format) if format > FORMAT => Err(opened.later()),
+            Some(format) if is_readable(format) => Ok(Some(opened)),
+            _ => Ok(None),
+        }
+    }
+
+    fn later(self) -> CatalogueError {
+        CatalogueError::Later {
+            place: self.address.to_string(),
+            instead: "another schema (?schema=NAME in the address)",
+        }
+    }
+
+    fn may_write(&self) -> Result<bool, CatalogueError> {
+        self.asked(async |client| client.query_one(MAY_WRITE, &[]).await?.try_get(0))
     }
 
     fn connected(connect: &Connect) -> Result<Self, CatalogueError> {
@@ -83,34 +104,40 @@ impl PostgreSql {
         })
     }
 
-    /// Of two that find none, the second one waits and looks again.
+    /// Of two that find none or old ones, the second one waits and looks again.
     fn make_tables(&mut self) -> Result<(), CatalogueError> {
-        let schema = self.address.schema.as_deref().unwrap_or(SCHEMA).replace('"', "\"\"");
+        let schema = self.address.schema.clone().unwrap_or_else(|| SCHEMA.to_owned());
+        let quoted = schema.replace('"', "\"\"");
         let address = self.address.clone();
         let made = self.runtime.block_on(async {
             let transaction = self.client.transaction().await?;
-            transaction.query_one("SELECT pg_advisory_xact_lock($1)", &[&LOCK]).await?;
-            transaction.batch_execute(&format!("CREATE SCHEMA IF NOT EXISTS \"{schema}\"")).await?;
+            transaction.query_one("SELECT pg_advisory_xact_lock($1)", &[&i64::from(LOCK)]).await?;
+            // A look into the catalogs, after which names are looked up anew: another may have made the schema just now.
+            const HAS_SCHEMA: &str = "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)";
+            let has_schema = transaction.query_one(HAS_SCHEMA, &[&schema]).await?;
             let is_there = transaction.query_one("SELECT to_regclass('version') IS NOT NULL", &[]).await?;
-            let mut roots = Vec::new();
             if is_there.try_get(0)? {
                 let format: i32 =
                     transaction.query_one("SELECT format FROM version", &[]).await?.try_get(0)?;
-                if format >= FORMAT {
-                    return transaction.commit().await;
+                if format < FORMAT {
+                    migrate(&transaction, format).await?;
                 }
-                roots = transaction.query("SELECT machine, path FROM roots", &[]).await?;
+                return transaction.commit().await;
             }
-            transaction.batch_execute(NO_TABLES).await?;
-            transaction.batch_execute(TABLES).await?;
-            transaction.execute("INSERT INTO version (format) VALUES ($1)", &[&FORMAT]).await?;
-            for root in roots {
-                let [machine, path]: [String; 2] = [root.try_get(0)?, root.try_get(1)?];
-                transaction.execute(PUT_ROOT, &[&machine, &path]).await?;
+            // Who may make tables in a schema that is there need not have the right to make schemas.
+            if !has_schema.try_get::<_, bool>(0)? {
+                transaction.batch_execute(&format!("CREATE SCHEMA \"{quoted}\"")).await?;
             }
+            new_tables(&transaction).await?;
             transaction.commit().await
         });
-        made.map_err(|source| CatalogueError::PostgreSql { address, source })
+        let refused = [SqlState::INSUFFICIENT_PRIVILEGE, SqlState::READ_ONLY_SQL_TRANSACTION];
+        made.map_err(|source| match source.code() {
+            Some(code) if refused.contains(code) => {
+                CatalogueError::MayNot { address, said: said(&source), schema }
+            }
+            _ => CatalogueError::PostgreSql { address, source },
+        })
     }
 
     fn asked<T>(
@@ -141,7 +168,7 @@ impl Store for PostgreSql {
             let known = |row: &tokio_postgres::Row| {
                 let why: String = row.try_get(2)?;
                 let why = Some(why).filter(|why| !why.is_empty());
-                Ok(Known { folder: row.try_get(0)?, state: row.try_get(1)?, why })
+                Ok(Known { folder: row.try_get(0)?, state: row.try_get(1)?, why, read_by: row.try_get(3)? })
             };
             client.query(KNOWN, &[&machine]).await?.iter().map(known).collect()
         })
@@ -151,6 +178,10 @@ impl Store for PostgreSql {
         let address = self.address.clone();
         let changed = self.runtime.block_on(async {
             let transaction = self.client.transaction().await?;
+            // Two that write the same rows in another order would wait for each other.
+            transaction
+                .query_one("SELECT pg_advisory_xact_lock($1, hashtext($2))", &[&LOCK, &machine])
+                .await?;
             for change in changes {
                 made(&transaction, machine, change).await?;
             }
@@ -166,6 +197,29 @@ impl Store for PostgreSql {
     fn is_read_only(&self) -> bool {
         self.is_read_only
     }
+}
+
+/// Changes the tables of an earlier format step by step, or makes them anew and keeps the folders to look through.
+async fn migrate(transaction: &Transaction<'_>, format: i32) -> Result<(), tokio_postgres::Error> {
+    if let Some(steps) = steps_from(format) {
+        for step in steps {
+            transaction.batch_execute(step).await?;
+        }
+        return transaction.execute("UPDATE version SET format = $1", &[&FORMAT]).await.map(drop);
+    }
+    let roots = transaction.query("SELECT machine, path FROM roots", &[]).await?;
+    transaction.batch_execute(NO_TABLES).await?;
+    new_tables(transaction).await?;
+    for root in roots {
+        let [machine, path]: [String; 2] = [root.try_get(0)?, root.try_get(1)?];
+        transaction.execute(PUT_ROOT, &[&machine, &path]).await?;
+    }
+    Ok(())
+}
+
+async fn new_tables(transaction: &Transaction<'_>) -> Result<(), tokio_postgres::Error> {
+    transaction.batch_execute(TABLES).await?;
+    transaction.execute("INSERT INTO version (format) VALUES ($1)", &[&FORMAT]).await.map(drop)
 }
 
 fn row(row: &tokio_postgres::Row) -> Result<Row, tokio_postgres::Error> {
@@ -226,13 +280,14 @@ async fn made(
                         versions,
                         tags,
                         measures,
+                        &VERSION,
                     ],
                 )
                 .await?;
         }
         Change::Unreadable { folder, state, why } => {
             delete(transaction, "runs", machine, folder).await?;
-            transaction.execute(PUT_UNREADABLE, &[&machine, folder, state, why]).await?;
+            transaction.execute(PUT_UNREADABLE, &[&machine, folder, state, why, &VERSION]).await?;
         }
         Change::Gone(folder) => {
             delete(transaction, "runs", machine, folder).await?;

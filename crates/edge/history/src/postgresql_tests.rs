@@ -10,9 +10,9 @@ use tempfile::tempdir;
 use virtbench_oltp::{Address, Connect, LocalServer};
 use virtbench_record::DatabaseKind;
 
-use super::tests::run;
+use super::tests::{FORMAT_3, quietly, run};
 use super::*;
-use crate::store::FORMAT;
+use crate::store::{FIRST_KEPT, FORMAT};
 
 fn server() -> LocalServer {
     LocalServer::start(DatabaseKind::PostgreSql, &["fsync=off"]).unwrap()
@@ -41,19 +41,23 @@ fn machines_share_a_catalogue_and_each_forgets_only_its_own_runs() {
     fs::create_dir(root.join("damaged")).unwrap();
     fs::write(root.join("damaged/run.json"), "{").unwrap();
     let (mut a, mut b) = (on("a", &place), on("b", &place));
-    let scanned = a.scan(std::slice::from_ref(&root)).unwrap();
+    let scanned = a.scan(std::slice::from_ref(&root), &mut quietly).unwrap();
     assert_eq!((scanned.read, scanned.unreadable.len()), (2, 1));
-    assert_eq!(b.scan(std::slice::from_ref(&root)).unwrap().read, 2, "a folder is one of its machine");
+    assert_eq!(
+        b.scan(std::slice::from_ref(&root), &mut quietly).unwrap().read,
+        2,
+        "a folder is one of its machine"
+    );
     let one = root.join("one").display().to_string();
     assert_eq!(
         folders(&b).iter().filter(|folder| **folder == one || **folder == format!("a:{one}")).count(),
         2
     );
-    let again = a.refresh().unwrap();
+    let again = a.refresh(&mut quietly).unwrap();
     assert_eq!((again.read, again.unchanged, again.unreadable.len(), again.gone), (0, 2, 1, 0));
 
     fs::remove_dir_all(root.join("two")).unwrap();
-    assert_eq!(a.refresh().unwrap().gone, 1);
+    assert_eq!(a.refresh(&mut quietly).unwrap().gone, 1);
     let two = root.join("two").display().to_string();
     assert!(!folders(&a).contains(&two) && folders(&a).contains(&format!("b:{two}")), "{:?}", folders(&a));
     assert!(!a.is_read_only());
@@ -70,47 +74,101 @@ fn several_make_the_tables_and_write_at_once() {
         for writer in 0..4 {
             let (place, roots) = (place(&server), &roots);
             // Two of each machine: they write the same rows.
-            scope.spawn(move || on(["a", "b"][writer % 2], &place).scan(roots).unwrap());
+            scope.spawn(move || on(["a", "b"][writer % 2], &place).scan(roots, &mut quietly).unwrap());
         }
     });
     assert_eq!(folders(&on("a", &place(&server))).len(), 16);
 }
 
 #[test]
+fn writers_of_one_machine_do_not_wait_for_each_other_for_ever() {
+    let (server, folder) = (server(), tempdir().unwrap());
+    let roots = ["x", "y"].map(|name| folder.path().join(name));
+    for (root, number) in roots.iter().flat_map(|root| (0..60).map(move |number| (root, number))) {
+        run(&root.join(number.to_string()), number, "cpu");
+    }
+    let [there, back] = [[&roots[0], &roots[1]], [&roots[1], &roots[0]]];
+    std::thread::scope(|scope| {
+        for writer in 0..6 {
+            let (place, order) = (place(&server), if writer % 2 == 0 { there } else { back });
+            scope.spawn(move || {
+                let order = order.map(Clone::clone);
+                on("a", &place).rebuild(&order, &mut quietly).unwrap();
+            });
+        }
+    });
+    assert_eq!(folders(&on("a", &place(&server))).len(), 120);
+}
+
+/// The same database for a role that may do no more than this.
+fn as_role(server: &LocalServer, role: &str, grants: &[&str]) -> Place {
+    server.query(&[&format!("CREATE ROLE {role} LOGIN")]).unwrap();
+    for grant in grants {
+        server.query(&[&format!("GRANT {grant} virtbench_history TO {role}")]).unwrap();
+    }
+    let Connect { address, password } = server.connect();
+    Place::Server(Box::new(Connect { address: Address { user: role.into(), ..address }, password }))
+}
+
+const READ: [&str; 2] = ["USAGE ON SCHEMA", "SELECT ON ALL TABLES IN SCHEMA"];
+const WRITE: [&str; 2] = ["USAGE ON SCHEMA", "SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA"];
+
+#[test]
 fn a_role_that_may_only_read_reads() {
     let (server, folder) = (server(), tempdir().unwrap());
     run(&folder.path().join("one"), 1, "cpu");
-    on("a", &place(&server)).scan(&[folder.path().to_owned()]).unwrap();
-    let grants = [
-        "CREATE ROLE reader LOGIN",
-        "GRANT USAGE ON SCHEMA virtbench_history TO reader",
-        "GRANT SELECT ON ALL TABLES IN SCHEMA virtbench_history TO reader",
-    ];
-    server.query(&grants).unwrap();
-    let Connect { address, password } = server.connect();
-    let reader = Connect { address: Address { user: "reader".into(), ..address }, password };
-    let reading = Catalogue::open_as(Place::Server(Box::new(reader)), "b".into()).unwrap();
+    let opened = |place: &Place| Catalogue::open_as(place.clone(), "b".into());
+    let early = as_role(&server, "early", &[]);
+    let error = opened(&early).err().unwrap();
+    let words = error.to_string();
+    assert!(
+        matches!(error, CatalogueError::MayNot { .. }) && words.contains("GRANT SELECT ON ALL TABLES"),
+        "{words}"
+    );
+    on("a", &place(&server)).scan(&[folder.path().to_owned()], &mut quietly).unwrap();
+    let reading = opened(&as_role(&server, "reader", &READ)).unwrap();
     assert!(reading.is_read_only());
     assert_eq!(folders(&reading).len(), 1);
+    let mut writing = opened(&as_role(&server, "writer", &WRITE)).unwrap();
+    assert!(!writing.is_read_only());
+    assert_eq!(writing.scan(&[folder.path().to_owned()], &mut quietly).unwrap().read, 1);
     let to_read = Catalogue::open_to_read(place(&server)).unwrap().unwrap();
     assert!(to_read.is_read_only());
 }
 
 #[test]
-fn tables_of_an_earlier_version_are_made_again_and_those_of_a_later_one_refused() {
+fn tables_of_an_earlier_version_are_migrated_with_all_machines_runs_and_those_of_a_later_one_refused() {
     let (server, folder) = (server(), tempdir().unwrap());
     run(&folder.path().join("one"), 1, "cpu");
     let place = place(&server);
-    on("a", &place).scan(&[folder.path().to_owned()]).unwrap();
+    server.query(&["CREATE SCHEMA virtbench_history"]).unwrap();
+    let tables = FORMAT_3.replace("CREATE TABLE ", "CREATE TABLE virtbench_history.");
+    let tables = tables.replace("INTO ", "INTO virtbench_history.");
+    let statements: Vec<&str> = tables.split(';').filter(|statement| !statement.trim().is_empty()).collect();
+    server.query(&statements).unwrap();
+    // Who may not change the tables reads them as they are, or is told.
+    let reading = Catalogue::open_as(as_role(&server, "reader", &READ), "b".into()).unwrap();
+    assert!(reading.is_read_only() && folders(&reading) == ["a:/elsewhere"], "{:?}", folders(&reading));
+    let error = Catalogue::open_as(as_role(&server, "writer", &WRITE), "b".into()).err().unwrap();
+    assert!(matches!(error, CatalogueError::MayNot { .. }), "{error}");
+
+    let mut migrated = on("b", &place);
+    assert_eq!(folders(&migrated), ["a:/elsewhere"], "another machine's runs are kept");
+    assert_eq!(migrated.scan(&[folder.path().to_owned()], &mut quietly).unwrap().read, 1);
+    assert_eq!(migrated.refresh(&mut quietly).unwrap().unchanged, 1);
+    assert_eq!(folders(&reading).len(), 2, "who was connected reads on");
+
     let set =
         |format: i32| server.query(&[&format!("UPDATE virtbench_history.version SET format = {format}")]);
-    set(FORMAT - 1).unwrap();
-    let mut again = on("a", &place);
-    assert!(folders(&again).is_empty());
-    assert_eq!(again.refresh().unwrap().read, 1, "the folders to look through are known, and are the truth");
     set(FORMAT + 1).unwrap();
-    let error = Catalogue::open_as(place, "a".into()).err().unwrap();
-    assert!(matches!(error, CatalogueError::Later(_)), "{error}");
+    for error in [Catalogue::open(place.clone()).err(), Catalogue::open_to_read(place.clone()).err()] {
+        let error = error.unwrap();
+        assert!(matches!(error, CatalogueError::Later { .. }), "{error}");
+    }
+    set(FIRST_KEPT - 1).unwrap();
+    let mut anew = on("b", &place);
+    assert!(folders(&anew).is_empty());
+    assert_eq!(anew.refresh(&mut quietly).unwrap().read, 1, "the folders to look through are known");
 }
 
 /// Names and columns of the tables, in the order in which they stand.
@@ -132,6 +190,11 @@ fn both_databases_have_the_same_tables() {
     let columns = server.query(&[words]).unwrap();
     let columns: Vec<String> = columns.into_iter().map(|mut row| row.remove(0)).collect();
     assert_eq!(columns, columns_of_sqlite(&path));
+    let migrated = folder.path().join("migrated.sqlite");
+    let old = "PRAGMA application_id = 1986160739; PRAGMA user_version = 3;";
+    Connection::open(&migrated).unwrap().execute_batch(&format!("{FORMAT_3}{old}")).unwrap();
+    drop(Catalogue::open(&migrated).unwrap());
+    assert_eq!(columns, columns_of_sqlite(&migrated), "the way there makes no difference");
     assert!(columns.len() > 15, "{columns:?}");
 }
 

@@ -8,16 +8,24 @@ use rusqlite::{Connection, OpenFlags, params};
 
 use crate::error::CatalogueError;
 use crate::store::{
-    Change, FORMAT, KNOWN, Known, NO_TABLES, PUT_ROOT, PUT_RUN, PUT_UNREADABLE, ROOTS, ROWS, Row, Store,
-    TABLES,
+    Change, FIRST_KEPT, FORMAT, KNOWN, Known, NO_TABLES, PUT_ROOT, PUT_RUN, PUT_UNREADABLE, ROOTS, ROWS, Row,
+    Store, TABLES, VERSION, is_readable, steps_from,
 };
 
 /// Tells virtbench's catalogues from other SQLite files.
 const APPLICATION: i32 = 0x7662_6863;
 /// How long another process that writes is waited for.
 const BUSY: Duration = Duration::from_secs(10);
-/// The first format whose folders are those of a machine.
-const WITH_MACHINES: i32 = 3;
+
+/// Whose file it is.
+enum Whose {
+    /// A catalogue of this format, by now.
+    Ours,
+    /// A later version's.
+    Later,
+    /// Another program's.
+    Foreign,
+}
 
 /// An open file.
 #[derive(Debug)]
@@ -27,21 +35,23 @@ pub(crate) struct Sqlite {
 }
 
 impl Sqlite {
-    /// Opens the file, or makes it. Tables of another version are emptied, except for the folders to look through.
+    /// Opens the file, or makes it. Tables of an earlier format are changed in place; of the earliest ones only the folders to look
+    /// through are kept.
     pub(crate) fn open(path: &Path, machine: &str) -> Result<Self, CatalogueError> {
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder)
                 .map_err(|source| CatalogueError::File { path: folder.to_owned(), source })?;
         }
-        let open = || -> rusqlite::Result<(Connection, bool)> {
+        let open = || -> rusqlite::Result<(Connection, Whose)> {
             let connection = Connection::open(path)?;
             connection.busy_timeout(BUSY)?;
-            let is_ours = prepare(&connection, machine)?;
-            Ok((connection, is_ours))
+            let whose = prepare(&connection, machine)?;
+            Ok((connection, whose))
         };
         match open() {
-            Ok((connection, true)) => Ok(Self { path: path.to_owned(), connection }),
-            Ok((_, false)) => Err(CatalogueError::Foreign(path.to_owned())),
+            Ok((connection, Whose::Ours)) => Ok(Self { path: path.to_owned(), connection }),
+            Ok((_, Whose::Later)) => Err(later(path)),
+            Ok((_, Whose::Foreign)) => Err(CatalogueError::Foreign(path.to_owned())),
             Err(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::NotADatabase) => {
                 Err(CatalogueError::Foreign(path.to_owned()))
             }
@@ -49,18 +59,25 @@ impl Sqlite {
         }
     }
 
-    /// Opens the file to read it; nothing where there is none, or one that another version filled.
+    /// Opens the file to read it; nothing where there is none, or one that cannot be read as it is.
     pub(crate) fn open_to_read(path: &Path) -> Result<Option<Self>, CatalogueError> {
-        let open = || -> rusqlite::Result<Option<Connection>> {
+        let open = || -> rusqlite::Result<(Connection, (i32, i32))> {
             let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
             connection.busy_timeout(BUSY)?;
-            Ok((identity(&connection)? == (APPLICATION, FORMAT)).then_some(connection))
+            let identity = identity(&connection)?;
+            Ok((connection, identity))
         };
         if !path.is_file() {
             return Ok(None);
         }
-        let opened = open().map_err(|source| CatalogueError::Sqlite { path: path.to_owned(), source });
-        Ok(opened?.map(|connection| Self { path: path.to_owned(), connection }))
+        match open() {
+            Ok((_, (APPLICATION, format))) if format > FORMAT => Err(later(path)),
+            Ok((connection, (APPLICATION, format))) if is_readable(format) => {
+                Ok(Some(Self { path: path.to_owned(), connection }))
+            }
+            Ok(_) => Ok(None),
+            Err(source) => Err(CatalogueError::Sqlite { path: path.to_owned(), source }),
+        }
     }
 
     fn refused(&self, source: rusqlite::Error) -> CatalogueError {
@@ -90,13 +107,14 @@ impl Sqlite {
                             row.host,
                             row.versions,
                             row.tags,
-                            row.measures
+                            row.measures,
+                            VERSION
                         ],
                     )?;
                 }
                 Change::Unreadable { folder, state, why } => {
                     forget(&transaction, machine, folder)?;
-                    transaction.execute(PUT_UNREADABLE, [machine, folder, state, why])?;
+                    transaction.execute(PUT_UNREADABLE, [machine, folder, state, why, VERSION])?;
                 }
                 Change::Gone(folder) => forget(&transaction, machine, folder)?,
             }
@@ -133,6 +151,7 @@ impl Sqlite {
                 folder: row.get(0)?,
                 state: row.get(1)?,
                 why: Some(why).filter(|why| !why.is_empty()),
+                read_by: row.get(3)?,
             })
         })?;
         known.collect()
@@ -169,21 +188,26 @@ fn forget(connection: &Connection, machine: &str, folder: &str) -> rusqlite::Res
     Ok(())
 }
 
-/// Makes the tables where they are missing or of another version; answers whether the file is virtbench's.
-fn prepare(connection: &Connection, machine: &str) -> rusqlite::Result<bool> {
+/// A file that this version cannot use.
+fn later(path: &Path) -> CatalogueError {
+    CatalogueError::Later { place: path.display().to_string(), instead: "another --catalogue" }
+}
+
+/// Makes the tables where they are missing, and those of this format of earlier ones.
+fn prepare(connection: &Connection, machine: &str) -> rusqlite::Result<Whose> {
     let (application, format) = identity(connection)?;
     let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     if application != APPLICATION && tables > 0 {
-        return Ok(false);
+        return Ok(Whose::Foreign);
     }
-    if application == APPLICATION && format == FORMAT {
-        return Ok(true);
+    if application == APPLICATION && format >= FORMAT {
+        return Ok(if format == FORMAT { Whose::Ours } else { Whose::Later });
     }
-    // An exclusive transaction: of two that find it empty, the second one looks again.
+    // An exclusive transaction: of two that find it so, the second one looks again.
     connection.execute_batch("BEGIN EXCLUSIVE")?;
     let made = make_tables(connection, machine);
     connection.execute_batch(if made.is_ok() { "COMMIT" } else { "ROLLBACK" })?;
-    made.map(|()| true)
+    made.map(|()| Whose::Ours)
 }
 
 /// Whose file it is, and of which format.
@@ -197,15 +221,16 @@ fn make_tables(connection: &Connection, machine: &str) -> rusqlite::Result<()> {
     if format == FORMAT {
         return Ok(());
     }
+    if let Some(steps) = steps_from(format) {
+        steps.iter().try_for_each(|step| connection.execute_batch(step))?;
+        connection.execute("UPDATE version SET format = $1", [FORMAT])?;
+        return connection.pragma_update(None, "user_version", FORMAT);
+    }
     let is_there =
         connection.query_row("SELECT count(*) FROM sqlite_schema WHERE name = 'roots'", [], |row| row.get(0));
-    let of_this_machine = if format < WITH_MACHINES { "" } else { " WHERE machine = $1" };
-    let words: &[&str] = if format < WITH_MACHINES { &[] } else { &[machine] };
-    let roots = if is_there? {
-        texts(connection, &format!("SELECT path FROM roots{of_this_machine}"), words)?
-    } else {
-        Vec::new()
-    };
+    // Before machines were told apart.
+    let is_early = (1..FIRST_KEPT).contains(&format) && is_there?;
+    let roots = if is_early { texts(connection, "SELECT path FROM roots", &[])? } else { Vec::new() };
     connection.execute_batch(NO_TABLES)?;
     connection.execute_batch(TABLES)?;
     connection.execute("INSERT INTO version (format) VALUES ($1)", [FORMAT])?;

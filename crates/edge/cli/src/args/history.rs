@@ -17,6 +17,17 @@ pub enum HistoryCommand {
     Page(HistoryPageArgs),
     /// Give a run tags, or take them from it; without any, print those it has
     Tag(HistoryTagArgs),
+    /// Read every run of this machine again
+    Rebuild(HistoryRebuildArgs),
+}
+
+/// Where the catalogue is.
+#[derive(Debug, Args)]
+pub struct CatalogueArgs {
+    /// The catalogue: a file, or a database that a team shares, such as postgresql://user@host/database
+    /// [default: $XDG_DATA_HOME/virtbench/history.sqlite]
+    #[arg(long = "catalogue", value_name = "FILE|ADDRESS")]
+    pub place: Option<PathBuf>,
 }
 
 /// Which runs.
@@ -37,10 +48,9 @@ pub struct SelectionArgs {
     /// Only runs that began on this day or later, or within this time: 2026-11-01, 30d
     #[arg(long, value_name = "DATE|TIME", value_parser = since, default_value = "1970-01-01", hide_default_value = true)]
     pub since: u64,
-    /// The catalogue: a file, or a database that a team shares, such as postgresql://user@host/database
-    /// [default: $XDG_DATA_HOME/virtbench/history.sqlite]
-    #[arg(long, value_name = "FILE|ADDRESS")]
-    pub catalogue: Option<PathBuf>,
+    /// The catalogue.
+    #[command(flatten)]
+    pub catalogue: CatalogueArgs,
 }
 
 /// `virtbench history list`
@@ -126,6 +136,25 @@ pub struct HistoryTagArgs {
     /// Take this tag from it; may be repeated
     #[arg(long, value_name = "TAG")]
     pub remove: Vec<String>,
+}
+
+/// `virtbench history rebuild`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+What the catalogue holds of this machine's runs is read again from their folders, whether or not they changed, and runs are \
+forgotten whose folders are gone. Runs of other machines in a shared catalogue stay as they are. Where it is interrupted, what was read by then is kept.
+
+Examples:
+  virtbench history rebuild
+  virtbench history rebuild ~/runs
+  virtbench history rebuild --catalogue 'postgresql://virtbench@db/team?sslmode=verify-full'")]
+pub struct HistoryRebuildArgs {
+    /// Folders with runs [default: all that were ever named]
+    #[arg(value_name = "DIR")]
+    pub folders: Vec<PathBuf>,
+    /// The catalogue.
+    #[command(flatten)]
+    pub catalogue: CatalogueArgs,
 }
 
 /// A day, or a time before now, as seconds since 1970.

@@ -21,6 +21,7 @@ use crate::args::analyse::AnalyseArgs;
 use crate::commands::regression;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::say::print_json;
+use crate::{interrupt, progress};
 
 /// What was found at the path given.
 enum Source {
@@ -34,10 +35,11 @@ enum Source {
 /// Compares the configurations of a table or a run with each other.
 pub fn execute(args: &AnalyseArgs) -> Outcome {
     let margin = regression::margin(args.margin)?;
-    let source = open(&args.source)?;
+    interrupt::end_at_once("the run or the table is as it was, and half an analysis says nothing");
+    let source = progress::during("reading", || open(&args.source))?;
     let analysed = match &source {
-        Source::Run(run) => Analysed::run(&run.provenance, run.records.points(), margin),
-        Source::Table(table) => Analysed::table(table, margin),
+        Source::Run(run) => comparing(|| Analysed::run(&run.provenance, run.records.points(), margin)),
+        Source::Table(table) => comparing(|| Analysed::table(table, margin)),
         Source::Application(table) => return application::show(args, table),
         Source::Tiles(table) => return tiles::show(args, table),
         Source::Operations(table) => return operations::show(args, table),
@@ -58,6 +60,11 @@ pub fn execute(args: &AnalyseArgs) -> Outcome {
     sentences(&mut out, &takeaway)?;
     table::write(&mut out, &analysed.analysis)?;
     Ok(())
+}
+
+/// Computes the intervals, of which a large table has many.
+fn comparing<T>(work: impl FnOnce() -> T) -> T {
+    progress::during("comparing", work)
 }
 
 fn open(path: &Path) -> Result<Source, Failure> {

@@ -18,18 +18,24 @@ use crate::args::compare::CompareRunsArgs;
 use crate::commands::regression;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::text_table::{TextTable, left};
+use crate::{interrupt, progress};
 
 /// Compares two runs of one plan, which are measured first if that is asked for.
 pub fn execute(args: &CompareRunsArgs) -> Outcome {
     let margin = regression::margin(args.margin)?;
     let folders = folders(args)?;
+    interrupt::end_at_once("the runs are as they were, and `virtbench compare` compares them again");
     let [before, after] = [side::open(&folders[0])?, side::open(&folders[1])?];
     #[cfg(feature = "full")]
-    let between = past::between(args.catalogue.as_deref(), [&folders[0], &folders[1]], &before)?;
+    let between = progress::during("looking for past runs", || {
+        past::between(args.catalogue.as_deref(), [&folders[0], &folders[1]], &before)
+    })?;
     // Without the catalogue nobody knows.
     #[cfg(not(feature = "full"))]
     let between: Option<virtbench_model::before_after::BetweenRuns> = None;
-    let compared = before_after([&before.set(), &after.set()], margin, between.as_ref());
+    let compared = progress::during("comparing", || {
+        before_after([&before.set(), &after.set()], margin, between.as_ref())
+    });
     let names = folders.each_ref().map(|path| path.display().to_string());
     let page = BeforeAfterPage { compared: &compared, runs: [&names[0], &names[1]] };
     let beside = args.alternate.alternate.then(|| folders[0].with_file_name("report.html"));

@@ -6,18 +6,19 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use serde::Serialize;
-use virtbench_history::{Catalogue, CatalogueError, Filter, Place, Scanned, read_tags, write_tags};
+use virtbench_history::{Catalogue, CatalogueError, Filter, Place, Scanned, Watch, read_tags, write_tags};
 use virtbench_model::history::{History, HistoryRun, Measure, history};
 use virtbench_report::{HistoryPage, Takeaway, moment, with_unit};
 use virtbench_runs::read_provenance;
 
-use crate::args::history::{HistoryCommand, HistoryListArgs, HistoryPageArgs, HistoryTagArgs, SelectionArgs};
+use crate::args::history::{
+    HistoryCommand, HistoryListArgs, HistoryPageArgs, HistoryRebuildArgs, HistoryTagArgs, SelectionArgs,
+};
 use crate::commands::regression;
 use crate::exit::{Failure, Kind, Outcome};
-use crate::progress;
 use crate::say::{line, print_json, say, tell};
 use crate::text_table::{TextTable, left, right};
-use crate::xdg;
+use crate::{interrupt, progress, xdg};
 
 /// The seed of the permutations: the same runs have the same changes.
 const SEED: u64 = 1;
@@ -32,12 +33,13 @@ struct Listed<'a> {
     measures: &'a [Measure],
 }
 
-/// Lists, tags and follows runs.
+/// Lists, tags and follows runs, and reads them again.
 pub fn execute(command: &HistoryCommand) -> Outcome {
     match command {
         HistoryCommand::List(args) => list(args),
         HistoryCommand::Page(args) => page(args),
         HistoryCommand::Tag(args) => tag(args),
+        HistoryCommand::Rebuild(args) => rebuild(args),
     }
 }
 
@@ -62,7 +64,9 @@ fn list(args: &HistoryListArgs) -> Outcome {
 
 fn page(args: &HistoryPageArgs) -> Outcome {
     let margin = regression::margin(args.margin)?;
-    let history = history(select(&args.selection)?, margin, &args.join, SEED);
+    let runs = select(&args.selection)?;
+    interrupt::end_at_once("the catalogue has what was read, and half a comparison says nothing");
+    let history = progress::during("looking for changes", || history(runs, margin, &args.join, SEED));
     require_parts(&args.join, &history)?;
     let page = HistoryPage { history: &history };
     if let Some(path) = &args.html {
@@ -142,17 +146,59 @@ fn tag(args: &HistoryTagArgs) -> Outcome {
     Ok(())
 }
 
-/// The runs that are meant, after a look at the folders that hold them.
-fn select(selection: &SelectionArgs) -> Result<Vec<HistoryRun>, Failure> {
-    let path = selection.catalogue.clone().map_or_else(default_catalogue, Ok)?;
-    let folders: Vec<PathBuf> =
-        selection.folders.iter().map(|folder| whole_path(folder)).collect::<Result<_, _>>()?;
-    let mut catalogue = Catalogue::open(place(&path)?).map_err(failure)?;
-    let scanned =
-        progress::during("looking through run folders", || looked_through(&mut catalogue, &folders))?;
+/// Reads every run of this machine again.
+fn rebuild(args: &HistoryRebuildArgs) -> Outcome {
+    let mut catalogue = open(args.catalogue.place.as_deref())?;
+    let folders = whole_paths(&args.folders)?;
+    if catalogue.is_read_only() {
+        return Err(read_only("connect as a role that may write"));
+    }
+    let scanned = watched(|watch| catalogue.rebuild(&folders, watch))?;
+    let Scanned { read, gone, unreadable, .. } = &scanned;
+    say!(
+        "{read} runs read again, {gone} forgotten whose folders are gone, {} not readable",
+        unreadable.len()
+    );
+    Ok(())
+}
+
+fn open(named: Option<&Path>) -> Result<Catalogue, Failure> {
+    let path = named.map(Path::to_owned).map_or_else(default_catalogue, Ok)?;
+    Catalogue::open(place(&path)?).map_err(failure)
+}
+
+fn read_only(what_to_do: &str) -> Failure {
+    Failure::message(Kind::Folder, format!("--catalogue: it can only be read: {what_to_do}"))
+}
+
+/// Looks through run folders with a bar; a signal ends that, and what was read by then is in the catalogue.
+fn watched(look: impl FnOnce(Watch<'_>) -> Result<Scanned, CatalogueError>) -> Result<Scanned, Failure> {
+    let bar = progress::spinner("looking for run folders");
+    let looked = look(&mut |place, folders| {
+        if place == 0 {
+            progress::lengthen(&bar, folders as u64, "reading runs");
+        }
+        bar.set_position(place as u64);
+        !interrupt::requested()
+    });
+    bar.finish_and_clear();
+    let scanned = looked.map_err(failure)?;
     for (folder, why) in &scanned.unreadable {
         tell!("left out: {why} ({})", folder.display());
     }
+    if scanned.stopped {
+        let kept =
+            format!("{} runs were read and are in the catalogue; the next look reads the rest", scanned.read);
+        return Err(interrupt::failure(&kept));
+    }
+    Ok(scanned)
+}
+
+/// The runs that are meant, after a look at the folders that hold them.
+fn select(selection: &SelectionArgs) -> Result<Vec<HistoryRun>, Failure> {
+    let mut catalogue = open(selection.catalogue.place.as_deref())?;
+    let folders = whole_paths(&selection.folders)?;
+    look_through(&mut catalogue, &folders)?;
     if let Some(study) = &selection.study {
         say_studies(&catalogue, study)?;
     }
@@ -175,17 +221,18 @@ pub fn place(named: &Path) -> Result<Place, Failure> {
     Place::parse(named, password).map_err(failure)
 }
 
-fn looked_through(catalogue: &mut Catalogue, folders: &[PathBuf]) -> Result<Scanned, Failure> {
-    if catalogue.is_read_only() {
-        if folders.is_empty() {
-            tell!("the catalogue can only be read: no folder was looked through");
-            return Ok(Scanned::default());
-        }
-        let message =
-            "--catalogue: it can only be read: leave the folders out, or connect as a role that may write";
-        return Err(Failure::message(Kind::Folder, message));
+fn look_through(catalogue: &mut Catalogue, folders: &[PathBuf]) -> Outcome {
+    if !catalogue.is_read_only() {
+        let look = |watch: Watch<'_>| {
+            if folders.is_empty() { catalogue.refresh(watch) } else { catalogue.scan(folders, watch) }
+        };
+        return watched(look).map(drop);
     }
-    if folders.is_empty() { catalogue.refresh() } else { catalogue.scan(folders) }.map_err(failure)
+    if folders.is_empty() {
+        tell!("the catalogue can only be read: no folder was looked through");
+        return Ok(());
+    }
+    Err(read_only("leave the folders out, or connect as a role that may write"))
 }
 
 /// Says which studies there are, where none is of this one.
@@ -197,6 +244,10 @@ fn say_studies(catalogue: &Catalogue, study: &str) -> Outcome {
         tell!("--study: no run is of study {study}; there are runs of {studies}");
     }
     Ok(())
+}
+
+fn whole_paths(folders: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    folders.iter().map(|folder| whole_path(folder)).collect()
 }
 
 fn whole_path(folder: &Path) -> Result<PathBuf, Failure> {

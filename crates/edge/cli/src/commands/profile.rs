@@ -17,8 +17,8 @@ use virtbench_units::format_bytes;
 use crate::applications::applications_failure;
 use crate::args::profile::ProfileArgs;
 use crate::exit::{Failure, Kind, Outcome};
-use crate::interrupt;
 use crate::say::print_json;
+use crate::{interrupt, progress};
 
 /// Limits of `--time`, in nanoseconds: a command's and a process's.
 const DEFAULT_TIMES_NS: (u64, u64) = (3_600_000_000_000, 10_000_000_000);
@@ -80,9 +80,12 @@ fn watch(args: &ProfileArgs) -> Result<Profile, Failure> {
     };
     if let Some(process_id) = args.pid {
         let start = || Application::find(process_id);
-        let profiled = profile(start, limits, interrupt::flag()).map_err(profiler_failure);
+        let profiled = progress::timed(args.ramp + time_ns, "watching the process", || {
+            profile(start, limits, interrupt::flag()).map_err(profiler_failure)
+        });
         return with_host(profiled.map_err(applications_failure)?);
     }
+    // The terminal is the command's.
     let metric = args.metric.as_deref();
     let inputs = CommandProfile { command: &args.command, folder: None, metric, limits, echo };
     profile_command(&inputs, interrupt::flag()).map_err(applications_failure)

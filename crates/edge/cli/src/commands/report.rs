@@ -12,6 +12,7 @@ use virtbench_runs::{LoadedRun, load_any_run};
 use crate::args::report::{ReportArgs, ReportFormat};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::say::say;
+use crate::{interrupt, progress};
 
 /// A run whose page, CSV and what else its study has are written.
 pub struct Written {
@@ -25,6 +26,7 @@ pub struct Written {
 
 /// Writes what was asked for of a run folder, and says where it is unless it went to stdout.
 pub fn execute(args: &ReportArgs) -> Outcome {
+    interrupt::end_at_once("the run is as it was, and `virtbench report` writes the rest of its files");
     if let Some(format) = args.format {
         return one_form(args, format);
     }
@@ -38,6 +40,7 @@ pub fn execute(args: &ReportArgs) -> Outcome {
 fn one_form(args: &ReportArgs, format: ReportFormat) -> Outcome {
     let LoadedRun { provenance, records, histograms, .. } = load(&args.dir)?;
     let outline = || outline(&provenance, &records, &histograms);
+    let drawing = progress::spinner("writing the report");
     let text = match format {
         ReportFormat::Html => html(&provenance, &records, &histograms),
         ReportFormat::Markdown => outline().markdown(),
@@ -47,7 +50,9 @@ fn one_form(args: &ReportArgs, format: ReportFormat) -> Outcome {
             let folder = args.out.clone().unwrap_or_else(|| args.dir.join("figures"));
             fs::create_dir_all(&folder)
                 .with_context(|| format!("cannot make the folder {}", folder.display()))?;
-            for file in outline().svgs() {
+            let files = outline().svgs();
+            drawing.finish_and_clear();
+            for file in files {
                 let path = folder.join(&file.name);
                 save(&path, &file.text)?;
                 say!("{}", path.display());
@@ -55,6 +60,7 @@ fn one_form(args: &ReportArgs, format: ReportFormat) -> Outcome {
             return Ok(());
         }
     };
+    drawing.finish_and_clear();
     match &args.out {
         Some(path) => {
             save(path, &text)?;
@@ -74,7 +80,8 @@ pub fn write(dir: &Path) -> Result<Written, Failure> {
 }
 
 fn load(dir: &Path) -> Result<LoadedRun<Records>, Failure> {
-    load_any_run(dir).map_err(|error| Failure::new(Kind::Folder, error))
+    progress::during("reading the run", || load_any_run(dir))
+        .map_err(|error| Failure::new(Kind::Folder, error))
 }
 
 fn write_to(dir: &Path, html: Option<&Path>, csv: Option<&Path>) -> Result<Written, Failure> {
@@ -83,7 +90,8 @@ fn write_to(dir: &Path, html: Option<&Path>, csv: Option<&Path>) -> Result<Writt
         html.map_or_else(|| dir.join("report.html"), Path::to_owned),
         csv.map_or_else(|| dir.join("results.csv"), Path::to_owned),
     ];
-    let Documents { html, csv, more } = documents(&run.provenance, &run.records, &run.histograms)?;
+    let Documents { html, csv, more } =
+        progress::during("writing the report", || documents(&run.provenance, &run.records, &run.histograms))?;
     save(&files[0], &html)?;
     save(&files[1], &csv)?;
     let more = match more {

@@ -91,11 +91,16 @@ pub struct PartitionFacts {
     pub checked: u32,
 }
 
-/// Reads the metadata on the devices of a configuration, and with `data` every block that the cache holds.
+/// Reads the metadata on the devices of a configuration, and with `data` every block that the cache holds. `progress` then hears how
+/// many blocks were compared and how many there are.
 ///
 /// # Errors
 /// A device cannot be read, is being served, or holds no cache where there should be one.
-pub fn inspect(config: &Config, data: bool) -> Result<Inspected, ServeError> {
+pub fn inspect(
+    config: &Config,
+    data: bool,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<Inspected, ServeError> {
     let home = config.home().unwrap_or(Built::Slow);
     let (living, cache) = match home {
         Built::Slow => (&config.slow, None),
@@ -128,7 +133,8 @@ pub fn inspect(config: &Config, data: bool) -> Result<Inspected, ServeError> {
             }
         }
         let names = names(config, &label.map_or([0; 16], |label| label.uuid));
-        cache_facts(&mut found, &file, device, &names, config, data)?;
+        let progress = data.then_some(progress);
+        cache_facts(&mut found, (&file, device), &names, config, progress)?;
         if let Some(facts) = &found.cache {
             found.changed.extend(compare(config, home, facts));
         }
@@ -150,11 +156,10 @@ fn names(config: &Config, uuid: &[u8; 16]) -> Vec<([u8; 16], String)> {
 
 fn cache_facts(
     found: &mut Inspected,
-    file: &File,
-    device: String,
+    (file, device): (&File, String),
     names: &[([u8; 16], String)],
     config: &Config,
-    data: bool,
+    mut progress: Option<&mut dyn FnMut(u64, u64)>,
 ) -> Result<(), ServeError> {
     let (superblocks, logs) = image(file, &device)?;
     let inspection = inspected(&device, &superblocks, &logs, &config.cache.memory)?;
@@ -167,9 +172,19 @@ fn cache_facts(
         known.unwrap_or_else(|| format!("unknown disk {}", hex(disk)))
     };
     let all: Vec<String> = inspection.disks.iter().map(|(uuid, _)| of(uuid)).collect();
+    let used = |state: &PartitionState| u64::from(state.clean) + u64::from(state.dirty);
+    let blocks: u64 = inspection.partitions.iter().map(used).sum();
+    let mut before = 0;
     let mut partitions = Vec::new();
     for (place, state) in inspection.partitions.iter().enumerate() {
-        let checked = if data { check_data(found, file, &device, &inspection, place)? } else { 0 };
+        let checked = match progress.as_deref_mut() {
+            Some(progress) => {
+                let mut told = |checked: u32| progress(before + u64::from(checked), blocks);
+                check_data(found, (file, &device), &inspection, place, &mut told)?
+            }
+            None => 0,
+        };
+        before += u64::from(checked);
         let mine = |disk: &usize| shared || *disk == place;
         let disks: Vec<usize> = (0..all.len()).filter(mine).collect();
         partitions.push(partition_facts(state, &all, &disks, checked));
@@ -204,15 +219,16 @@ fn partition_facts(state: &PartitionState, all: &[String], disks: &[usize], chec
 /// Holds the data of a partition against its entries. Gives how many blocks there were.
 fn check_data(
     found: &mut Inspected,
-    file: &File,
-    device: &str,
+    (file, device): (&File, &str),
     inspection: &Inspection,
     partition: usize,
+    progress: &mut dyn FnMut(u32),
 ) -> Result<u32, ServeError> {
     let mut live = inspection.live(partition).peekable();
     let mut checked = 0;
     let mut damaged = 0;
     while let Some(first) = live.peek().copied() {
+        progress(checked);
         let blocks = (inspection.partitions[partition].blocks - first.block).min(WINDOW_BLOCKS);
         let window = read_at(file, first.fast_offset_bytes, blocks as usize * BLOCK)
             .map_err(|source| unreadable(device, source))?;

@@ -23,7 +23,7 @@ pub fn show(args: &AnalyseArgs, table: &ApplicationTable) -> Outcome {
         let why = "--csv writes verdicts on points of a storage load, and this table is an application's: leave it out";
         return Err(Failure::message(Kind::Usage, why));
     }
-    let analysis = analyse_application(&table.rows, SEED);
+    let analysis = super::comparing(|| analyse_application(&table.rows, SEED));
     let page = ApplicationPage { table, analysis: &analysis };
     if let Some(path) = &args.html {
         save(path, &page.html())?;

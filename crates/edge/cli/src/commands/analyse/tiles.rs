@@ -22,7 +22,7 @@ pub fn show(args: &AnalyseArgs, table: &TileTable) -> Outcome {
             "--csv writes verdicts on points of a storage load, and this table is one of tiles: leave it out";
         return Err(Failure::message(Kind::Usage, why));
     }
-    let analysis = analyse_tiles(&table.rows, SEED);
+    let analysis = super::comparing(|| analyse_tiles(&table.rows, SEED));
     let page = TilesPage { table, analysis: &analysis };
     if let Some(path) = &args.html {
         save(path, &page.html())?;

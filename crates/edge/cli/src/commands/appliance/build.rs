@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use serde::Serialize;
 use virtbench_appliance::{BuildOptions, Phase, Progress, Store, build};
 use virtbench_recipe::Manifest;
@@ -11,7 +11,7 @@ use virtbench_recipe::Manifest;
 use crate::args::appliance::ApplianceBuildArgs;
 use crate::exit::Outcome;
 use crate::say::{self, print_json, say, tell};
-use crate::{interrupt, log};
+use crate::{interrupt, log, progress};
 
 use super::words::on_disk;
 use crate::appliance_failure::failure;
@@ -69,13 +69,7 @@ struct Shown {
 impl Shown {
     fn new(name: &str) -> Self {
         let draws = io::stderr().is_terminal() && !say::is_for_machines() && !log::is_shown();
-        let bar = draws.then(|| {
-            let style = ProgressStyle::with_template("{spinner} {msg} ({elapsed})");
-            let bar = ProgressBar::new_spinner();
-            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
-            bar.enable_steady_tick(Duration::from_millis(200));
-            bar
-        });
+        let bar = draws.then(|| progress::spinner(name));
         Self { name: name.to_owned(), begun: Instant::now(), said: None, bar }
     }
 

@@ -8,6 +8,7 @@ use virtbench_record::{PointKey, PointRecord, Provenance, Records};
 use virtbench_runs::{load_any_run, read_provenance};
 
 use crate::exit::{Failure, Kind};
+use crate::progress;
 
 /// What a side measured.
 pub struct Side {
@@ -39,10 +40,14 @@ pub fn turn_folder(side: &Path, turn: u32) -> PathBuf {
 /// # Errors
 /// There is no run, one has no points, or the runs are of different plans or versions.
 pub fn open(path: &Path) -> Result<Side, Failure> {
-    let mut turns = turns(path).into_iter();
+    let turns = turns(path);
+    let reading = progress::counted(turns.len().max(1), "reading runs");
+    let mut turns = turns.into_iter();
     let mut side = open_run(&turns.next().unwrap_or_else(|| path.to_owned()))?;
+    reading.inc(1);
     for turn in turns {
         let other = open_run(&turn)?;
+        reading.inc(1);
         let part = side.provenance.plan.first_difference(&other.provenance.plan);
         let version = (side.provenance.version != other.provenance.version).then_some("the version".into());
         if let Some(part) = part.or(version) {
@@ -51,6 +56,7 @@ pub fn open(path: &Path) -> Result<Side, Failure> {
         }
         side.runs.extend(other.runs);
     }
+    reading.finish_and_clear();
     Ok(side)
 }
 

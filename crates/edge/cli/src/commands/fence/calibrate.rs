@@ -1,6 +1,5 @@
 //! `virtbench fence calibrate`
 
-use std::io::{self, IsTerminal as _, Write as _};
 use std::time::Duration;
 
 use virtbench_fence_daemon::admin::{CalibrateError, CalibrateOptions, calibrate, describe, keep};
@@ -9,23 +8,26 @@ use virtbench_fence_daemon::config::Predictions;
 use super::serve::{failure, load};
 use crate::args::fence::CalibrateArgs;
 use crate::exit::{Failure, Kind, Outcome};
-use crate::interrupt;
 use crate::say::{say, tell};
+use crate::{interrupt, progress};
+
+/// Into how many steps a bar divides a calibration.
+const STEPS: usize = 1000;
 
 /// Measures, says how far predictions are off, and writes the file.
 pub fn execute(args: &CalibrateArgs) -> Outcome {
     let config = load(&args.config)?;
     let options = CalibrateOptions { time: Duration::from_nanos(args.time), seed: args.seed };
-    let shown = std::io::stderr().is_terminal();
+    let bar = progress::counted(STEPS, "calibrating");
     let found = calibrate(&config, &options, |what, share| {
-        if shown {
-            let _ = write!(io::stderr(), "\r{what}: {:3.0} %", share * 100.0);
+        if bar.message() != what {
+            bar.set_message(what.to_owned());
+            bar.reset();
         }
+        bar.set_position(steps(share));
         !interrupt::requested()
     });
-    if shown {
-        tell!("");
-    }
+    bar.finish_and_clear();
     let found = found.map_err(broken)?;
     let named = config.scheduler.predict.file.clone();
     let out = args.out.clone().or_else(|| named.clone());
@@ -41,6 +43,12 @@ pub fn execute(args: &CalibrateArgs) -> Outcome {
         tell!("virtbench fence: to serve by it, write under [scheduler.predict]: file = {out:?}");
     }
     Ok(())
+}
+
+/// How far a calibration is, out of [`STEPS`].
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a share
+fn steps(share: f64) -> u64 {
+    (share.clamp(0.0, 1.0) * STEPS as f64) as u64
 }
 
 fn print(found: &Predictions) {

@@ -6,12 +6,15 @@ use super::resize::broken;
 use super::serve::load;
 use crate::args::fence::DrainArgs;
 use crate::exit::Outcome;
+use crate::progress;
 use crate::say::tell;
 
 /// Says what was written, and names what was given up.
 pub fn execute(args: &DrainArgs) -> Outcome {
+    let config = load(&args.config)?;
     let Drained { written, given_up, doubts, anew } =
-        drain(&load(&args.config)?, args.force).map_err(broken)?;
+        progress::during("writing what the cache alone has", || drain(&config, args.force))
+            .map_err(broken)?;
     if let Some(why) = anew {
         tell!("virtbench fence: the cache was given up: {why}");
         return Ok(());

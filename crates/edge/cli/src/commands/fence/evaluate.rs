@@ -128,8 +128,7 @@ impl<T: PartialEq + Sync, R: Send> Known<T, R> {
         if distinct.is_empty() {
             return Ok(Self(Vec::new()));
         }
-        let progress = progress::bar(distinct.len() as u64, what);
-        progress.tick();
+        let progress = progress::counted(distinct.len(), what);
         let results = parallel::in_order(&distinct, threads(jobs), || progress.inc(1), work);
         progress.finish_and_clear();
         let results = results.into_iter().map(finished).collect::<Result<Vec<R>, _>>()?;

@@ -8,10 +8,21 @@ use crate::args::fence::InspectArgs;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::say::say;
 use crate::text_table::{TextTable, left, right};
+use crate::{interrupt, progress};
 
 /// Says what there is; what should not be decides the exit code.
 pub fn execute(args: &InspectArgs) -> Outcome {
-    let found = inspect(&load(&args.config)?, args.data).map_err(failure)?;
+    interrupt::end_at_once("the devices are as they were: an inspection only reads");
+    let config = load(&args.config)?;
+    let bar = progress::spinner("reading the cache's metadata");
+    let found = inspect(&config, args.data, &mut |checked, blocks| {
+        if bar.length() != Some(blocks) {
+            progress::lengthen(&bar, blocks, "comparing blocks with their checksums");
+        }
+        bar.set_position(checked);
+    });
+    bar.finish_and_clear();
+    let found = found.map_err(failure)?;
     if args.json {
         say!("{}", virtbench_formats::json::pretty_text(&found)?);
     } else {

@@ -3,7 +3,7 @@
 use virtbench_fence_daemon::admin;
 use virtbench_fence_daemon::config::{DiskTable, Size};
 
-use super::resize::{broken, say, unchanged};
+use super::resize::{broken, shown, unchanged};
 use super::serve::load;
 use crate::args::fence::{AddArgs, RemoveArgs};
 use crate::exit::Outcome;
@@ -21,11 +21,13 @@ pub fn add(args: &AddArgs) -> Outcome {
         export: args.export.clone(),
         ..DiskTable::new(args.disk.clone(), args.size)
     };
-    admin::add(&config, &disk, |step| {
-        say(step);
+    let (bar, mut tell) = shown("adding the disk");
+    let added = admin::add(&config, &disk, |step| {
+        tell(step);
         !interrupt::requested()
-    })
-    .map_err(broken)?;
+    });
+    bar.finish_and_clear();
+    added.map_err(broken)?;
     admin::add_to_file(&args.config, &disk).map_err(unchanged)?;
     tell!("virtbench fence: disk {} is there; the next daemon serves it", args.disk);
     Ok(())
@@ -34,11 +36,13 @@ pub fn add(args: &AddArgs) -> Outcome {
 /// The same.
 pub fn remove(args: &RemoveArgs) -> Outcome {
     let config = load(&args.config)?;
-    admin::remove(&config, &args.disk, |step| {
-        say(step);
+    let (bar, mut tell) = shown("removing the disk");
+    let removed = admin::remove(&config, &args.disk, |step| {
+        tell(step);
         !interrupt::requested()
-    })
-    .map_err(broken)?;
+    });
+    bar.finish_and_clear();
+    removed.map_err(broken)?;
     admin::remove_from_file(&args.config, &args.disk).map_err(unchanged)?;
     tell!("virtbench fence: disk {} is gone", args.disk);
     Ok(())

@@ -78,9 +78,8 @@ fn try_all(
     settings: &Settings,
     jobs: Option<usize>,
 ) -> Result<Vec<Trial>, Failure> {
-    let calibration = calibrated(settings)?;
-    let progress = progress::bar(plans.len() as u64, "candidates");
-    progress.tick();
+    let calibration = progress::during("calibration", || calibrated(settings))?;
+    let progress = progress::counted(plans.len(), "candidates");
     let results = parallel::in_order(
         plans,
         threads(jobs),

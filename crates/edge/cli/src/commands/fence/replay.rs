@@ -34,18 +34,20 @@ const CAUTIONS: [&str; 4] = [
 pub fn execute(args: &SimulateArgs, settings: &Settings) -> Outcome {
     let wrong = |error| Failure::new(Kind::Usage, error);
     let mut traces: Vec<Vec<TraceOp>> = Vec::new();
+    let reading = progress::counted(args.trace.len(), "reading traces");
     for path in &args.trace {
         let trace = read_file(path)?;
         for note in &trace.notes {
-            tell!("virtbench: {}: {note}", path.display());
+            reading.suspend(|| tell!("virtbench: {}: {note}", path.display()));
         }
         traces.push(trace.ops);
+        reading.inc(1);
     }
+    reading.finish_and_clear();
     let replays = Replays::new(&traces, args.pace).map_err(wrong)?;
     drop(traces);
-    let calibration = calibrated(settings)?;
-    let progress = progress::bar(CATALOGUE.len() as u64, "ways of storing");
-    progress.tick();
+    let calibration = progress::during("calibration", || calibrated(settings))?;
+    let progress = progress::counted(CATALOGUE.len(), "ways of storing");
     let results = parallel::in_order(
         &CATALOGUE,
         threads(args.world.jobs),

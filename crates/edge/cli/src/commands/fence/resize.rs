@@ -3,6 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
+use indicatif::ProgressBar;
 use virtbench_fence_daemon::admin::{
     Change, DiskEdit, EditError, ResizeError, ResizeStep, RotationEdit, edit, resize,
 };
@@ -12,8 +13,8 @@ use virtbench_fence_daemon::control::{ControlError, Question, Refusal, ask};
 use super::serve::{failure, load};
 use crate::args::fence::{ResizeArgs, ReslotArgs};
 use crate::exit::{Failure, Kind, Outcome};
-use crate::interrupt;
 use crate::say::tell;
+use crate::{interrupt, progress};
 
 /// How often a daemon that ends in the middle is asked again, or found to be gone for good.
 const ATTEMPTS: usize = 5;
@@ -28,17 +29,20 @@ pub fn execute(args: &ResizeArgs) -> Outcome {
         cache_bytes: args.cache,
         give_up_end: args.force,
     };
-    if served(&config, &Question::Resize(change.clone()))? {
+    let (bar, mut tell) = shown("resizing");
+    if served(&config, &Question::Resize(change.clone()), &mut tell)? {
+        bar.finish_and_clear();
         tell!(
             "virtbench fence: the daemon serves it; guests are told, NBD clients see it when they connect anew"
         );
     } else {
         resize(&config, &change, |step| {
-            say(step);
+            tell(step);
             !interrupt::requested()
         })
         .map_err(broken)?;
     }
+    bar.finish_and_clear();
     let values = DiskEdit {
         disk: args.disk.clone(),
         size_bytes: args.size,
@@ -50,11 +54,11 @@ pub fn execute(args: &ResizeArgs) -> Outcome {
 }
 
 /// Has a running daemon do it. False if there is none, or no more.
-fn served(config: &Config, question: &Question) -> Result<bool, Failure> {
+fn served(config: &Config, question: &Question, tell: &mut dyn FnMut(ResizeStep)) -> Result<bool, Failure> {
     let Some(socket) = config.control_socket() else { return Ok(false) };
     let mut attempts = 1..ATTEMPTS;
     loop {
-        match ask(&socket, question, say) {
+        match ask(&socket, question, &mut *tell) {
             Err(ControlError::Gone { .. }) if attempts.next().is_some() => thread::sleep(PAUSE),
             answer => return answer.map_err(refused),
         }
@@ -79,7 +83,7 @@ pub fn reslot(args: &ReslotArgs) -> Outcome {
         let why = "nothing to change: give --slots, --share, --spare or --slot-ms";
         return Err(Failure::message(Kind::Usage, why));
     }
-    let told = served(&load(&args.config)?, &Question::Reslot { disks: disks.clone(), rotation })?;
+    let told = served(&load(&args.config)?, &Question::Reslot { disks: disks.clone(), rotation }, &mut say)?;
     edit(&args.config, &disks, rotation).map_err(unchanged)?;
     let when =
         if told { "the daemon goes by it from its next rotation on" } else { "the next daemon goes by it" };
@@ -87,7 +91,14 @@ pub fn reslot(args: &ReslotArgs) -> Outcome {
     Ok(())
 }
 
-pub(super) fn say(step: ResizeStep) {
+/// What a change does on a terminal: that it goes on, and above it each step that is done.
+pub(super) fn shown(what: &str) -> (ProgressBar, impl FnMut(ResizeStep) + use<>) {
+    let bar = progress::spinner(what);
+    let under = bar.clone();
+    (bar, move |step| under.suspend(|| say(step)))
+}
+
+fn say(step: ResizeStep) {
     match step {
         ResizeStep::WrittenBack(0) | ResizeStep::Label => {}
         ResizeStep::WrittenBack(blocks) => {

@@ -14,8 +14,8 @@ use virtbench_fence_daemon::{
 
 use crate::args::fence::{FormatArgs, ServeArgs};
 use crate::exit::{Failure, Kind, Outcome};
-use crate::interrupt;
 use crate::say::tell;
+use crate::{interrupt, progress};
 
 /// How long a daemon may take to end: longer than it waits for requests, shorter than systemd waits for it.
 const END_LIMIT: Duration = Duration::from_secs(15);
@@ -63,7 +63,8 @@ fn end_in_time() -> std::io::Result<SyncSender<()>> {
 
 /// Prepares devices.
 pub fn format(args: &FormatArgs) -> Outcome {
-    virtbench_fence_daemon::format(&load(&args.config)?, args.force).map_err(failure)
+    let config = load(&args.config)?;
+    progress::during("formatting", || virtbench_fence_daemon::format(&config, args.force)).map_err(failure)
 }
 
 pub(super) fn load(path: &Path) -> Result<Config, Failure> {

@@ -8,6 +8,7 @@ pub mod libvirtd;
 pub mod run_folder;
 pub mod ssh_guest;
 pub mod sshd;
+pub mod terminal;
 
 use std::collections::BTreeSet;
 use std::io::Read;

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Builds contrib/Containerfile from the package of scripts/deb.sh with buildah, and uses the command in it. The base is CONTAINER_BASE, or
+# a bare root of Debian 13 that mmdebstrap makes, so that no registry is needed. Needs root, and the network for packages.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+if [ "$(id -u)" != 0 ]; then echo "container-check: this needs root" >&2; exit 4; fi
+for program in buildah mmdebstrap; do
+  command -v "$program" >/dev/null || { echo "container-check: there is no $program: apt install buildah mmdebstrap" >&2; exit 4; }
+done
+package=$(find target/debian -maxdepth 1 -name 'virtbench_*.deb' 2>/dev/null | head -1)
+[ -n "$package" ] || { echo "container-check: there is no package: make deb" >&2; exit 4; }
+
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/virtbench/roots
+mkdir -p "$cache"
+store=$(mktemp -d "$cache/container-XXXXXX")
+# What this machine's other containers are made of stays apart.
+build() { buildah --root "$store/root" --runroot "$store/run" --storage-driver vfs "$@"; }
+cleanup() { build rm --all >/dev/null 2>&1 || true; rm -rf --one-file-system "$store"; }
+trap cleanup EXIT
+# Without a container's own network and devices: whatever machine builds it may have neither.
+export BUILDAH_ISOLATION=chroot
+
+base=${CONTAINER_BASE:-}
+if [ -z "$base" ]; then
+  tar=$cache/trixie.tar
+  if [ ! -s "$tar" ]; then mmdebstrap --quiet --variant=apt --format=tar trixie "$tar.part" && mv "$tar.part" "$tar"; fi
+  base=localhost/virtbench-base
+  empty=$(build from scratch)
+  build add --quiet "$empty" "$tar" / >/dev/null
+  build commit --quiet --rm "$empty" "$base" >/dev/null
+fi
+echo "container-check: building on $base"
+build bud --quiet --build-arg "BASE=$base" --tag localhost/virtbench --file contrib/Containerfile target/debian >/dev/null
+
+container=$(build from --pull-never localhost/virtbench)
+inside() { build run "$container" -- "$@"; }
+echo "container-check: $(inside id -un): $(inside virtbench --version)"
+inside virtbench load --target t.img --size 16MiB --ramp 0s --time 500ms
+inside virtbench doctor
+build inspect --type image --format '{{.OCIv1.Config.Entrypoint}} {{.OCIv1.Config.Cmd}}' localhost/virtbench
+[ "$(inside id -un)" = visitor ] || { echo "container-check: the command runs as $(inside id -un)" >&2; exit 1; }
+echo "container-check: $package holds in a container"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds tarballs for other distributions into target/dist: the static command with what compares storage, its agent, manual pages,
 # completions, licences; checksums; and a list of what it is made of (SBOM, CycloneDX). DIST_TARGETS names kinds of machines [x86_64
-# aarch64]. Nothing in C is compiled in, so that Rust's own linker makes the programs of the other kind.
+# aarch64]. The other kind's programs are linked by the distribution's compiler for it; nothing in C is compiled in.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -20,8 +20,9 @@ targets=${DIST_TARGETS:-x86_64 aarch64}
 for machine in $targets; do
   target=$machine-unknown-linux-musl
   if [ "$machine" != "$here" ]; then
-    linker=CARGO_TARGET_$(echo "$target" | tr 'a-z-' 'A-Z_')_LINKER
-    export "$linker=rust-lld"
+    linker=$machine-linux-gnu-gcc
+    command -v "$linker" >/dev/null || { echo "dist: there is no $linker: apt install gcc-${machine/_/-}-linux-gnu" >&2; exit 4; }
+    export "CARGO_TARGET_$(echo "$target" | tr 'a-z-' 'A-Z_')_LINKER=$linker"
   fi
   cargo build --profile study --locked --target "$target" --no-default-features -p virtbench -p virtbench-agent
 done

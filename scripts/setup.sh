@@ -11,7 +11,11 @@ appliances=(e2fsprogs iproute2 mmdebstrap uidmap util-linux)
 packages=(gcc libc6-dev make ca-certificates curl e2fsprogs kmod patchelf qemu-system-x86 qemu-system-common qemu-utils xfsprogs)
 case $purpose in
   study | install | lint | check) ;;
-  package) packages+=(buildah git lintian mmdebstrap qemu-user-static util-linux) ;;
+  package)
+    packages+=(buildah git lintian mmdebstrap qemu-user-static util-linux)
+    # Links for the other kind of machine.
+    case $(uname -m) in x86_64) packages+=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross) ;; *) packages+=(gcc-x86-64-linux-gnu libc6-dev-amd64-cross) ;; esac
+    ;;
   appliances) packages=("${appliances[@]}") ;;
   test) packages+=("${appliances[@]}" binutils busybox-static chromium cpio fonts-dejavu-core fio libnbd-bin libvirt-clients libvirt-daemon libvirt-daemon-driver-qemu mariadb-client-core mariadb-server-core nbdkit nginx openssh-client openssh-server openssl pgbouncer postgresql prometheus python3-venv qemu-system-arm qemu-user-static redis-server redis-tools strace systemd unzip util-linux xz-utils) ;;
   predictions) packages+=(bc binutils bzip2 coreutils db5.3-util dbench gcc git lmdb-utils openssl postgresql python3 redis-server redis-tools sqlite3 tdb-tools util-linux xz-utils zstd) ;;

@@ -25,5 +25,5 @@ printf 'virtbench (%s-1) unstable; urgency=low\n\n  * See CHANGELOG.md of this v
 gzip -9n <CHANGELOG.md >"$stage/changelog.gz"
 
 rm -f target/debian/virtbench_*.deb
-cargo deb --no-build --profile "$profile" --locked -p virtbench --output target/debian/ >/dev/null
+cargo deb --no-build --strip --profile "$profile" --locked -p virtbench --output target/debian/ >/dev/null
 ls target/debian/virtbench_*.deb

@@ -154,41 +154,86 @@ impl Pace {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use indicatif::InMemoryTerm;
+    use indicatif::TermLike;
+    use std::io;
+    use std::sync::{Arc, Mutex};
     use virtbench_workload::AccessLine;
 
-    /// A bar whose time left is drawn into the terminal of this test.
-    fn drawn(bar: &ProgressBar) -> InMemoryTerm {
-        let terminal = InMemoryTerm::new(2, 60);
-        bar.set_draw_target(ProgressDrawTarget::term_like(Box::new(terminal.clone())));
-        terminal
+    /// A terminal of one line.
+    #[derive(Debug, Clone, Default)]
+    struct Line(Arc<Mutex<String>>);
+
+    impl Line {
+        fn of(bar: &ProgressBar) -> Self {
+            let line = Self::default();
+            bar.set_draw_target(ProgressDrawTarget::term_like(Box::new(line.clone())));
+            line
+        }
+
+        fn text(&self) -> String {
+            self.0.lock().unwrap().trim().to_owned()
+        }
+    }
+
+    impl TermLike for Line {
+        fn width(&self) -> u16 {
+            60
+        }
+        fn move_cursor_up(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn move_cursor_down(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn move_cursor_right(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn move_cursor_left(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn write_line(&self, text: &str) -> io::Result<()> {
+            self.write_str(text)
+        }
+        fn write_str(&self, text: &str) -> io::Result<()> {
+            self.0.lock().unwrap().push_str(text);
+            Ok(())
+        }
+        fn clear_line(&self) -> io::Result<()> {
+            self.0.lock().unwrap().clear();
+            Ok(())
+        }
+        fn flush(&self) -> io::Result<()> {
+            Ok(())
+        }
     }
 
     #[test]
     fn every_kind_says_what_is_done_and_how_long_it_takes_still_or_already() {
         let of_pieces = bar(4, "pieces");
-        let terminal = drawn(&of_pieces);
+        let line = Line::of(&of_pieces);
         of_pieces.tick();
-        let text = terminal.contents();
+        let text = line.text();
         assert!(text.starts_with("pieces  [") && text.ends_with("0 %"), "nobody knows yet: {text}");
         of_pieces.set_position(1);
         of_pieces.tick();
-        let text = terminal.contents();
+        let text = line.text();
         assert!(text.contains("25 %") && text.ends_with("left"), "{text}");
         of_pieces.finish_and_clear();
-        assert_eq!(terminal.contents(), "", "nothing stays behind");
+        assert_eq!(line.text(), "", "nothing stays behind");
 
         let of_time = timer(Some(100_000_000_000), "a load");
-        let terminal = drawn(&of_time);
+        let line = Line::of(&of_time);
         tick(&of_time, Duration::from_millis(20_300));
         of_time.tick();
-        let text = terminal.contents();
+        let text = line.text();
         assert!(text.starts_with("a load  [==") && text.ends_with("] 1m 20s left"), "{text}");
 
         let open = spinner("reading");
-        let terminal = drawn(&open);
+        let line = Line::of(&open);
+        // It is drawn by a thread of its own until then.
+        open.disable_steady_tick();
         open.tick();
-        let text = terminal.contents();
+        let text = line.text();
         assert!(text.contains("reading  ") && text.ends_with('s'), "{text}");
         open.finish_and_clear();
         assert_eq!((during("x", || 3), timed(1, "y", || 4)), (3, 4));

@@ -48,7 +48,7 @@ const COMMANDS: &[(&str, Shown)] = &[
     ("history page", By("commands/history.rs", "progress::during")),
     ("history rebuild", By("commands/history.rs", "progress::spinner")),
     ("history tag", No("writes one small file")),
-    ("analyse", By("commands/analyse.rs", "progress::during")),
+    ("analyse", By("commands/analyse/output.rs", "progress::during")),
     ("profile", By("commands/profile.rs", "progress::timed")),
     ("costs", By("commands/costs.rs", "with_progress")),
     ("predict", By("commands/predict.rs", "with_progress")),

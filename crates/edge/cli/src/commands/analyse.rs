@@ -16,7 +16,7 @@ use virtbench_record::{ApplicationTable, Plan, Records, ResultTable, TileTable};
 use virtbench_report::Analysed;
 use virtbench_runs::{LoadedRun, load_any_run};
 
-use self::output::{concluded, save, sentences};
+use self::output::{comparing, concluded, save, sentences};
 use crate::args::analyse::AnalyseArgs;
 use crate::commands::regression;
 use crate::exit::{Failure, Kind, Outcome};
@@ -60,11 +60,6 @@ pub fn execute(args: &AnalyseArgs) -> Outcome {
     sentences(&mut out, &takeaway)?;
     table::write(&mut out, &analysed.analysis)?;
     Ok(())
-}
-
-/// Computes the intervals, of which a large table has many.
-fn comparing<T>(work: impl FnOnce() -> T) -> T {
-    progress::during("comparing", work)
 }
 
 fn open(path: &Path) -> Result<Source, Failure> {

@@ -6,7 +6,7 @@ use virtbench_model::{ApplicationAnalysis, analyse_application, summarise_applic
 use virtbench_record::{ApplicationTable, Quantity};
 use virtbench_report::{ApplicationPage, with_unit};
 
-use super::output::{concluded, save, sentences};
+use super::output::{comparing, concluded, save, sentences};
 use crate::args::analyse::AnalyseArgs;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::say::print_json;
@@ -23,7 +23,7 @@ pub fn show(args: &AnalyseArgs, table: &ApplicationTable) -> Outcome {
         let why = "--csv writes verdicts on points of a storage load, and this table is an application's: leave it out";
         return Err(Failure::message(Kind::Usage, why));
     }
-    let analysis = super::comparing(|| analyse_application(&table.rows, SEED));
+    let analysis = comparing(|| analyse_application(&table.rows, SEED));
     let page = ApplicationPage { table, analysis: &analysis };
     if let Some(path) = &args.html {
         save(path, &page.html())?;

@@ -10,6 +10,12 @@ use virtbench_report::Takeaway;
 
 use crate::args::analyse::AnalyseArgs;
 use crate::commands::study::conclusion;
+use crate::progress;
+
+/// Computes the intervals, of which a large table has many.
+pub fn comparing<T>(work: impl FnOnce() -> T) -> T {
+    progress::during("comparing", work)
+}
 
 pub fn save(path: &Path, text: &str) -> anyhow::Result<()> {
     fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))

@@ -6,7 +6,7 @@ use virtbench_model::{TilesAnalysis, analyse_tiles, summarise_tiles};
 use virtbench_record::TileTable;
 use virtbench_report::{TilesPage, with_unit};
 
-use super::output::{concluded, save, sentences};
+use super::output::{comparing, concluded, save, sentences};
 use crate::args::analyse::AnalyseArgs;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::say::print_json;
@@ -22,7 +22,7 @@ pub fn show(args: &AnalyseArgs, table: &TileTable) -> Outcome {
             "--csv writes verdicts on points of a storage load, and this table is one of tiles: leave it out";
         return Err(Failure::message(Kind::Usage, why));
     }
-    let analysis = super::comparing(|| analyse_tiles(&table.rows, SEED));
+    let analysis = comparing(|| analyse_tiles(&table.rows, SEED));
     let page = TilesPage { table, analysis: &analysis };
     if let Some(path) = &args.html {
         save(path, &page.html())?;

@@ -21,14 +21,16 @@ trap 'rm -rf --one-file-system "$root"' EXIT
 chmod 755 "$root"
 
 inside() { unshare --mount --pid --fork --kill-child --mount-proc="$root/proc" chroot "$root" "$@"; }
-# What an ordinary user does first, with the words that start the command. Without QEMU doctor says what is missing, with its own
+# What an ordinary user does first, with these options of an engine and the words that start the command. Without QEMU doctor says what is missing, with its own
 # exit code.
 used() {
   local folder
   folder=/$(basename "$1" .tar.gz)
-  shift
+  local engine
+  read -r -a engine <<<"$2"
+  shift 2
   mkdir -p "$root/proc" "$root/sys" "$root/tmp" "$root/work"
-  inside "$@" "$folder/virtbench" load --target /work/t.img --size 4MiB --time 200ms --ramp 0s
+  inside "$@" "$folder/virtbench" load --target /work/t.img --size 4MiB --time 200ms --ramp 0s "${engine[@]}"
   code=0
   inside "$@" "$folder/virtbench" doctor --quiet --target-dir /work || code=$?
   [ "$code" = 4 ] || { echo "dist-check: doctor ended with $code without QEMU, not with 4" >&2; exit 1; }
@@ -37,7 +39,7 @@ emptied() { rm -rf --one-file-system "${root:?}"/*; }
 
 echo "dist-check: a root with nothing in it"
 tar -C "$root" -xzf "$tarball"
-used "$tarball"
+used "$tarball" "--engine io_uring"
 emptied
 
 echo "dist-check: Debian 11"
@@ -45,7 +47,7 @@ tar=$cache/bullseye.tar
 if [ ! -s "$tar" ]; then mmdebstrap --quiet --variant=apt --format=tar bullseye "$tar.part" && mv "$tar.part" "$tar"; fi
 tar -C "$root" -xf "$tar" --exclude='./dev/*'
 tar -C "$root" -xzf "$tarball"
-used "$tarball"
+used "$tarball" "--engine io_uring"
 emptied
 
 for machine in x86_64 aarch64; do
@@ -56,7 +58,8 @@ for machine in x86_64 aarch64; do
   echo "dist-check: $machine, emulated, a root with nothing in it"
   tar -C "$root" -xzf "$other"
   install -D "$emulator" "$root/emulator"
-  used "$other" /emulator
+  # The emulator has no io_uring.
+  used "$other" "--engine psync --outstanding 1" /emulator
   emptied
   echo "dist-check: $other holds"
 done

@@ -101,6 +101,7 @@ fn hypervisor_leaf() -> Option<String> {
 }
 
 /// A usual name for a hypervisor's signature; the signature itself of one that is not known.
+#[cfg(any(target_arch = "x86_64", test))]
 fn hypervisor_name(signature: &[u8]) -> Option<String> {
     let text: String = signature.iter().map(|byte| char::from(*byte)).filter(|c| !c.is_control()).collect();
     let name = match text.trim() {

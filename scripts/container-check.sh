@@ -33,11 +33,15 @@ fi
 echo "container-check: building on $base"
 build bud --quiet --build-arg "BASE=$base" --tag localhost/virtbench --file contrib/Containerfile target/debian >/dev/null
 
-container=$(build from --pull-never localhost/virtbench)
 inside() { build run "$container" -- "$@"; }
-echo "container-check: $(inside id -un): $(inside virtbench --version)"
+# Containers have no io_uring unless somebody lets them.
+container=$(build from --pull-never localhost/virtbench)
+user=$(inside id -un)
+echo "container-check: as $user: $(inside virtbench --version)"
+[ "$user" = visitor ] || { echo "container-check: the command runs as $user" >&2; exit 1; }
+inside virtbench load --target t.img --size 16MiB --ramp 0s --time 500ms --engine psync --outstanding 1
+container=$(build from --pull-never --security-opt seccomp=unconfined localhost/virtbench)
 inside virtbench load --target t.img --size 16MiB --ramp 0s --time 500ms
 inside virtbench doctor
 build inspect --type image --format '{{.OCIv1.Config.Entrypoint}} {{.OCIv1.Config.Cmd}}' localhost/virtbench
-[ "$(inside id -un)" = visitor ] || { echo "container-check: the command runs as $(inside id -un)" >&2; exit 1; }
 echo "container-check: $package holds in a container"

@@ -59,6 +59,7 @@ pub fn described(plan: Plan) -> Provenance {
             memory_bytes: 8 << 30,
             hypervisor: None,
             virtualization: None,
+            tuning: None,
             disk: DiskFacts {
                 filesystem: "ext4".into(),
                 device: Some("/dev/example".into()),

@@ -49,6 +49,7 @@ pub fn record(side: &str, repetition: u32, scale: f64) -> SamplesRecord {
         times,
         elapsed_ns: 9_000_000_000,
         host: Some(host_use(100.0, 60.0, 40.0)),
+        observed: None,
         notes: Vec::new(),
     };
     let status = Status::measured(measured);

@@ -23,11 +23,9 @@ mod folder;
 mod groups;
 #[cfg(feature = "full")]
 pub mod history;
-#[cfg(feature = "full")]
 mod job;
 mod left_out;
 mod load_args;
-#[cfg(feature = "full")]
 pub mod network_study;
 mod number_list;
 #[cfg(feature = "full")]
@@ -52,7 +50,6 @@ pub mod repeat;
 pub mod report;
 pub mod run;
 pub mod saturate;
-#[cfg(feature = "full")]
 mod sets;
 mod shape;
 mod spec;
@@ -80,7 +77,6 @@ pub use groups::{command, study as study_command};
 pub use left_out::{left_out, refuse_left_out};
 pub use load_args::ApplyArgs;
 pub use read_workload::read_workload;
-#[cfg(feature = "full")]
 pub use sets::NeighboursArgs;
 pub use shape::{CommonArgs, ShapeArgs};
 pub use spec::{ExportArg, ExportFormat, SpecArgs};
@@ -196,7 +192,6 @@ pub enum StudyCommand {
     /// Which of these machines is faster? The same load on this host, guests, and machines that exist
     Compare(Box<CompareArgs>),
     /// Do my VMs get even shares? The same workload in one VM, in two, in three, ... at once
-    #[cfg(feature = "full")]
     Neighbours(Box<NeighboursArgs>),
     /// Do my VMs disturb each other? Each alone and all together, and how far they deviate
     #[cfg(feature = "full")]
@@ -220,7 +215,6 @@ pub enum StudyCommand {
     #[cfg(feature = "full")]
     Tiles(Box<tiles_study::TilesStudyArgs>),
     /// What does virtualization cost my network? Streams, requests and datagrams natively, to guests and between guests
-    #[cfg(feature = "full")]
     Network(Box<network_study::NetworkStudyArgs>),
     /// What does virtualization cost on this platform? Domain by domain, with a score and a report card
     Platform(Box<platform_study::PlatformStudyArgs>),
@@ -233,7 +227,6 @@ impl StudyCommand {
             Self::NativeVsVm(args) => &mut args.run.folder,
             Self::Adapters(args) => &mut args.run.folder,
             Self::Compare(args) => &mut args.run.folder,
-            #[cfg(feature = "full")]
             Self::Neighbours(args) => &mut args.sets.folder,
             #[cfg(feature = "full")]
             Self::Deviation(args) => &mut args.sets.folder,
@@ -249,7 +242,6 @@ impl StudyCommand {
             Self::Desktops(args) => &mut args.folder,
             #[cfg(feature = "full")]
             Self::Tiles(args) => &mut args.folder,
-            #[cfg(feature = "full")]
             Self::Network(args) => &mut args.folder,
             Self::Platform(args) => &mut args.folder,
         }

@@ -93,7 +93,6 @@ fn what(command: &Command) -> Option<&'static str> {
             StudyCommand::NativeVsVm(_) => "study native-vs-vm",
             StudyCommand::Adapters(_) => "study adapters",
             StudyCommand::Compare(_) => "study compare",
-            #[cfg(feature = "full")]
             StudyCommand::Neighbours(_) => "study neighbours",
             #[cfg(feature = "full")]
             StudyCommand::Deviation(_) => "study deviation",
@@ -109,7 +108,6 @@ fn what(command: &Command) -> Option<&'static str> {
             StudyCommand::Desktops(_) => "study desktops",
             #[cfg(feature = "full")]
             StudyCommand::Tiles(_) => "study tiles",
-            #[cfg(feature = "full")]
             StudyCommand::Network(_) => "study network",
             // Its parts claim the machine themselves.
             StudyCommand::Platform(_) => return None,

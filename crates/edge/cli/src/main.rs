@@ -19,12 +19,13 @@ mod company;
 mod exit;
 mod first_minute;
 mod flags;
+#[cfg(feature = "full")]
+mod guest_networks;
 mod guests;
 mod interrupt;
 mod lab_failure;
 mod live;
 mod log;
-#[cfg(feature = "full")]
 mod own_networks;
 #[cfg(feature = "full")]
 mod password_file;
@@ -64,8 +65,9 @@ fn main() -> ExitCode {
         Ok(None) => Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()),
         Err(failure) => return exit::report(Err(failure)),
     };
+    own_networks::allow_for(&arguments.command);
     #[cfg(feature = "full")]
-    if let Err(failure) = own_networks::allow_for(&arguments.command) {
+    if let Err(failure) = guest_networks::allow_for(&arguments.command) {
         return exit::report(Err(failure));
     }
     let _claim = claim::Claim::for_command(&arguments.command);

@@ -34,51 +34,83 @@ pub struct PartOptions<'a> {
     pub accelerator: &'a str,
     /// Folder for test disks.
     pub target_dir: Option<&'a Path>,
+    /// The two environments that are compared, as the user wrote them; none for this host and VMs.
+    pub environments: Option<[&'a str; 2]>,
 }
 
 const SECOND_NS: u64 = 1_000_000_000;
+/// Why a study takes no part between environments.
+const NO_ENVIRONMENTS: &str = "is measured on this host alone, not in environments that are named";
+/// The control plane that is measured where there is one.
+const HYPERVISOR: &str = "libvirt+qemu:///system";
 
-/// How long and how much, by profile. A guest has one processor, so that natively one thread computes as well.
+/// The words of a study, and about how many seconds it takes.
+type Part = (&'static [&'static str], u64);
+
+/// What is measured of each domain. A guest has one processor, so that natively one thread computes as well.
 struct Amounts {
-    storage: &'static [&'static str],
-    network: &'static [&'static str],
-    memory: &'static str,
-    processor: &'static str,
+    storage: Part,
+    network: Part,
+    memory: Part,
+    processor: Part,
+    /// So many VMs compute beside each other.
     vms: &'static str,
-    /// Seconds of storage, network, memory and processor.
-    takes_s: [u64; 4],
-    database: Option<&'static [&'static str]>,
+    neighbours: Option<Part>,
+    adapters: Option<Part>,
+    database: Option<Part>,
+    application: Option<Part>,
+    operations: Option<Part>,
+    tiles: Option<Part>,
+    desktops: Option<Part>,
 }
 
 const MINUTE: Amounts = Amounts {
-    storage: &["--grid", "minute", "--size", "256MiB"],
-    network: &["--paths", "native,tap", "--streams", "1", "--ramp", "100ms", "--time", "300ms"],
-    memory: "memory:threads=1,array=16MiB,kernel=60ms,stores=regular",
-    processor: "cpu:threads=1,kernels=aes+fft+compress,kernel=150ms",
+    storage: (&["--grid", "minute", "--size", "256MiB"], 11),
+    network: (&["--paths", "native,tap", "--streams", "1", "--ramp", "100ms", "--time", "300ms"], 9),
+    memory: (&["memory:threads=1,array=16MiB,kernel=60ms,stores=regular"], 8),
+    processor: (&["cpu:threads=1,kernels=monte-carlo+sor+sparse,kernel=150ms"], 8),
     vms: "1",
-    takes_s: [11, 9, 8, 8],
+    neighbours: None,
+    adapters: None,
     database: None,
+    application: None,
+    operations: None,
+    tiles: None,
+    desktops: None,
 };
 
 const QUICK: Amounts = Amounts {
-    storage: &["--grid", "quick"],
-    network: &["--paths", "native,tap", "--streams", "4"],
-    memory: "memory:threads=1",
-    processor: "cpu:threads=1,kernel=500ms",
+    storage: (&["--grid", "quick", "--ramp", "200ms", "--time", "600ms"], 70),
+    network: (&["--paths", "native,tap", "--streams", "4"], 30),
+    memory: (&["memory:threads=1,kernel=200ms"], 40),
+    processor: (&["cpu:threads=1,kernel=250ms"], 40),
     vms: "1,2",
-    takes_s: [90, 30, 60, 60],
-    database: Some(&["--time", "10s", "--search-time", "4s"]),
+    neighbours: Some((&["load:size=4k,read=67,random=100,outstanding=16,ramp=500ms,time=2s"], 25)),
+    adapters: Some((&["--grid", "minute", "--setup", WRITE_THROUGH], 40)),
+    database: Some((&["--users", "1,4,16", "--time", "6s", "--search-time", "3s", "--ramp", "1s"], 180)),
+    application: Some((&["redis", "--neighbours", "0"], 60)),
+    operations: Some((&["--vms", "4", "--rate", "60/min", "--time", "30s", "--piece", "30s"], 60)),
+    tiles: None,
+    desktops: None,
 };
 
 const FULL: Amounts = Amounts {
-    storage: &["--grid", "paper"],
-    network: &["--paths", "native,tap", "--streams", "8", "--time", "30s"],
-    memory: "memory:threads=1",
-    processor: "cpu:threads=1",
+    storage: (&["--grid", "paper"], 36_000),
+    network: (&["--paths", "native,tap", "--streams", "8", "--time", "30s"], 480),
+    memory: (&["memory:threads=1"], 120),
+    processor: (&["cpu:threads=1"], 180),
     vms: "1,2,4",
-    takes_s: [36_000, 480, 120, 180],
-    database: Some(&["--time", "120s"]),
+    neighbours: Some((&["load:size=4k,read=67,random=100,outstanding=16,time=30s"], 240)),
+    adapters: Some((&["--grid", "quick", "--setup", WRITE_THROUGH], 600)),
+    database: Some((&["--time", "120s"], 1200)),
+    application: Some((&["redis", "--neighbours", "1"], 180)),
+    operations: Some((&["--rate", "60/min", "--vms", "10"], 360)),
+    tiles: Some((&[], 1800)),
+    desktops: Some((&["--environment", "vm"], 1800)),
 };
+
+/// Beside the usual adapter, so that what a write costs is measured.
+const WRITE_THROUGH: &str = "virtio-blk,cache=writethrough";
 
 /// The domains of a profile, in the order in which they are measured.
 pub fn domains(profile: ProfileArg, options: &PartOptions<'_>) -> Vec<PlatformDomain> {
@@ -87,47 +119,98 @@ pub fn domains(profile: ProfileArg, options: &PartOptions<'_>) -> Vec<PlatformDo
         ProfileArg::Quick => &QUICK,
         ProfileArg::Full => &FULL,
     };
-    let [storage, network, memory, processor] = amounts.takes_s;
     let mut all = vec![
-        domain("storage", storage, vec![single(options, "native-vs-vm", amounts.storage, true)]),
-        domain("network", network, vec![single(options, "network", amounts.network, false)]),
-        domain("memory", memory, beside_native(options, amounts.memory, amounts.vms)),
-        domain("processor", processor, beside_native(options, amounts.processor, amounts.vms)),
+        storage(options, amounts.storage),
+        here("network", "network", amounts.network, options, false),
+        side_by_side("memory", options, amounts.memory, amounts.vms),
+        side_by_side("processor", options, amounts.processor, amounts.vms),
     ];
-    all.extend(
-        amounts.database.map(|words| domain("database", 300, vec![single(options, "oltp", words, true)])),
-    );
+    all.extend(amounts.neighbours.map(|part| side_by_side("neighbours", options, part, "2")));
+    all.extend(amounts.adapters.map(|part| absolute(here("adapters", "adapters", part, options, true))));
+    all.extend(amounts.database.map(|part| here("database", "oltp", part, options, true)));
+    all.extend(amounts.application.map(|part| here("application", "application", part, options, true)));
+    let operations = |part| {
+        let on = ["--platform", HYPERVISOR, "--leave-out"];
+        absolute(with(here("operations", "operations", part, options, false), &on))
+    };
+    all.extend(amounts.operations.map(operations));
+    all.extend(amounts.tiles.map(|part| absolute(here("tiles", "tiles", part, options, true))));
+    all.extend(amounts.desktops.map(|part| absolute(here("desktops", "desktops", part, options, false))));
     all
 }
 
+/// Names of the domains of every profile.
+pub fn names() -> Vec<String> {
+    let options = PartOptions { accelerator: "auto", target_dir: None, environments: None };
+    domains(ProfileArg::Full, &options).into_iter().map(|domain| domain.name).collect()
+}
+
 fn domain(name: &str, seconds: u64, runs: Vec<PlatformRun>) -> PlatformDomain {
-    PlatformDomain { name: name.into(), runs, takes_ns: seconds * SECOND_NS }
+    PlatformDomain { name: name.into(), runs, takes_ns: seconds * SECOND_NS, absolute: false, left_out: None }
+}
+
+/// Without a counterpart natively.
+fn absolute(domain: PlatformDomain) -> PlatformDomain {
+    PlatformDomain { absolute: true, ..domain }
+}
+
+/// With more words.
+fn with(mut domain: PlatformDomain, more: &[&str]) -> PlatformDomain {
+    for run in &mut domain.runs {
+        run.words.extend(words(more));
+    }
+    domain
+}
+
+/// This host and VMs, or two environments, point by point in turn.
+fn storage(options: &PartOptions<'_>, part: Part) -> PlatformDomain {
+    let Some([base, subject]) = options.environments else {
+        return here("storage", "native-vs-vm", part, options, true);
+    };
+    let mut run = single(options, "compare", part.0, true);
+    run.place.extend(words(&["--environment", base, "--environment", subject]));
+    domain("storage", part.1, vec![run])
 }
 
 /// A study that measures this host and VMs by itself. A repetition of the platform is one of the study.
-fn single(options: &PartOptions<'_>, study: &str, own: &[&str], has_disk: bool) -> PlatformRun {
-    let mut words = words(&["study", study]);
-    words.extend(self::words(own));
-    words.extend(self::words(&["--repetitions", "1", "--accelerator", options.accelerator]));
-    if has_disk {
-        words.extend(target(options));
+fn here(name: &str, study: &str, part: Part, options: &PartOptions<'_>, has_disk: bool) -> PlatformDomain {
+    if options.environments.is_some() {
+        let left_out = Some(format!("{name} {NO_ENVIRONMENTS}"));
+        return PlatformDomain { left_out, ..domain(name, 0, Vec::new()) };
     }
-    PlatformRun { name: study.into(), words }
+    domain(name, part.1, vec![single(options, study, part.0, has_disk)])
 }
 
-/// The same workload natively and in as many VMs.
-fn beside_native(options: &PartOptions<'_>, workload: &str, vms: &str) -> Vec<PlatformRun> {
+fn single(options: &PartOptions<'_>, study: &str, own: &[&str], has_disk: bool) -> PlatformRun {
+    let mut what = words(&["study", study]);
+    what.extend(words(own));
+    // Operations take pieces, and not repetitions.
+    if study != "operations" {
+        what.extend(words(&["--repetitions", "1"]));
+    }
+    let mut place = words(&["--accelerator", options.accelerator]);
+    if has_disk {
+        place.extend(target(options));
+    }
+    PlatformRun { name: study.into(), words: what, place }
+}
+
+/// The same workload natively and in as many VMs, or in two environments.
+fn side_by_side(name: &str, options: &PartOptions<'_>, part: Part, vms: &str) -> PlatformDomain {
+    let workload = part.0.first().copied().unwrap_or_default();
     let run = |name: &str, place: Vec<String>| {
-        let mut words =
-            words(&["study", "neighbours", "--workload", workload, "--vms", vms, "--repetitions", "1"]);
-        words.extend(place);
-        PlatformRun { name: name.into(), words }
+        let what = ["study", "neighbours", "--workload", workload, "--vms", vms, "--repetitions", "1"];
+        let guest = ["--vcpus", "1", "--memory", "512MiB", "--size", "64MiB"];
+        PlatformRun { name: name.into(), words: words(&[&what[..], &guest].concat()), place }
     };
-    let guests =
-        ["--accelerator", options.accelerator, "--vcpus", "1", "--memory", "512MiB", "--size", "64MiB"];
-    let mut in_vm = words(&guests);
+    let in_one = |environment: &str| words(&["--environment", environment]);
+    let mut in_vm = words(&["--accelerator", options.accelerator]);
     in_vm.extend(target(options));
-    vec![run("native", words(&["--environment", "native:"])), run("vm", in_vm)]
+    let runs = match options.environments {
+        Some([base, subject]) => vec![run("a", in_one(base)), run("b", in_one(subject))],
+        None => vec![run("native", in_one("native:")), run("vm", in_vm)],
+    };
+    domain(name, part.1, runs)
 }
 
 fn target(options: &PartOptions<'_>) -> Vec<String> {

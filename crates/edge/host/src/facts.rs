@@ -8,6 +8,7 @@ use rustix::system::{sysinfo, uname};
 use virtbench_record::HostFacts;
 
 use crate::disk::disk_facts;
+use crate::tuning::host_tuning;
 
 /// This host, with the storage under `target`. What cannot be found out is `None`, or `unknown`.
 #[must_use]
@@ -26,6 +27,7 @@ pub fn host_facts(target: &Path) -> HostFacts {
         memory_bytes: memory_bytes(),
         hypervisor: hypervisor(processors.as_ref()),
         virtualization: virtualization(processors.as_ref()),
+        tuning: Some(host_tuning()),
         disk: disk_facts(target),
     }
 }

@@ -122,8 +122,8 @@ pub use virtbench_agent::protocol::appliance::ServiceEnd;
 pub use virtbench_agent::protocol::network::{NetworkOutcome, Traffic};
 pub use virtbench_agent::{Console, HERE, STAY};
 pub use virtbench_host::{
-    CpuSample, NetworkSample, available_memory_bytes, crossing_cost, disk_busy_ms, disk_facts, free_bytes,
-    host_facts, listens_at, memory_bytes,
+    CpuSample, NetworkSample, NumaSample, available_memory_bytes, crossing_cost, disk_busy_ms, disk_facts,
+    free_bytes, host_facts, listens_at, mean_frequency_mhz, memory_bytes,
 };
 /// Whether libvirt's library is here.
 pub use virtbench_libvirt::load as load_libvirt;

@@ -47,6 +47,7 @@ fn described(plan: Plan) -> Provenance {
             memory_bytes: 1,
             hypervisor: None,
             virtualization: None,
+            tuning: None,
             disk: DiskFacts { filesystem: "ext4".into(), ..DiskFacts::default() },
         },
         guest: None,

@@ -152,11 +152,13 @@ pub use studies::application::{
     ApplianceLoad, ApplicationFailure, ApplicationFile, ApplicationFileError, ApplicationOptions,
     ApplicationSides, ApplicationStudy, LoadedAppliances, SideKind, TierFile, run_application,
 };
+pub use studies::colocation::{
+    Colocation, ColocationOptions, JobsError, NamedJob, Saturating, ScheduledSet, measure_sets, missing_sets,
+    schedule_sets, takes_a_rate,
+};
 #[cfg(feature = "full")]
 pub use studies::colocation::{
-    Colocation, ColocationOptions, ComparedSystems, JobsError, NamedJob, Saturating, ScheduledSet,
-    SimulationError, TriedSystem, compare_systems, estimate_systems, measure_sets, missing_sets,
-    schedule_sets, simulate, takes_a_rate,
+    ComparedSystems, SimulationError, TriedSystem, compare_systems, estimate_systems, simulate,
 };
 #[cfg(feature = "full")]
 pub use studies::desktops::{
@@ -166,7 +168,6 @@ pub use studies::grid::definition::{Grid, GridError, check_plan};
 pub use studies::grid::points::measure_points;
 pub use studies::grid::schedule::{ScheduledPoint, schedule};
 pub use studies::grid::{Adapters, Before, Compare, GridOptions, NativeVsVm};
-#[cfg(feature = "full")]
 pub use studies::network::{NetworkOptions, NetworkStudy, has_vhost, network_machine};
 #[cfg(feature = "full")]
 pub use studies::oltp::{

@@ -7,7 +7,6 @@ use crate::disks::disk::DiskError;
 use crate::disks::images::ImagesError;
 use crate::guests::GuestsError;
 use crate::runner::progress::Stopped;
-#[cfg(feature = "full")]
 use crate::studies::colocation::JobsError;
 #[cfg(feature = "full")]
 use crate::studies::predictions::ApplicationsError;
@@ -37,7 +36,6 @@ pub enum StudyError {
     #[error("the plan names {0}, which there is not: a defect of virtbench")]
     NoMachine(String),
     /// A machine of a set has nothing to do.
-    #[cfg(feature = "full")]
     #[error(transparent)]
     Jobs(#[from] JobsError),
     /// What was asked for is impossible.

@@ -12,7 +12,6 @@
 mod ballast;
 mod caches;
 mod command;
-#[cfg(feature = "suite")]
 mod cpu;
 mod file_workload;
 pub mod files;

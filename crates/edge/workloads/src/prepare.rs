@@ -5,7 +5,6 @@ use virtbench_workload::{Workload, WorkloadSpec};
 
 use crate::ballast;
 use crate::command::Program;
-#[cfg(feature = "suite")]
 use crate::cpu::Cpu;
 use crate::file_workload::Files;
 use crate::memory::Memory;
@@ -50,13 +49,7 @@ pub fn prepare_until(
     let ballast = ballast::take(spec.ballast_bytes, &mut notes)?;
     let runner: Box<dyn Runner> = match &spec.workload {
         Workload::Memory(memory) => Box::new(Memory::new(memory, &mut notes)?),
-        #[cfg(feature = "suite")]
         Workload::Cpu(cpu) => Box::new(Cpu::new(cpu)?),
-        #[cfg(not(feature = "suite"))]
-        Workload::Cpu(_) => return Err(RunError::Misfit(
-            "the suite of computations is not in this build, which `make study` made: `make install` builds all of \
-             virtbench".into(),
-        )),
         Workload::Files(files) => Box::new(Files::new(files, spec.seed, place, is_over, &mut notes)?),
         Workload::System(system) => Box::new(System::new(system, place, &mut notes)?),
         Workload::Command(command) => Box::new(Program::new(command, place, &mut notes)?),

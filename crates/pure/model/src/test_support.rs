@@ -22,6 +22,7 @@ pub(crate) fn host(processors: u32) -> HostFacts {
         memory_bytes: 1 << 30,
         hypervisor: None,
         virtualization: None,
+        tuning: None,
         disk: DiskFacts { filesystem: "ext4".into(), ..DiskFacts::default() },
     }
 }

@@ -18,6 +18,7 @@ fn costs() -> Costs {
             memory_bytes: 1,
             hypervisor: None,
             virtualization: None,
+            tuning: None,
             disk: DiskFacts::default(),
         },
         adapter: "virtio-blk".into(),

@@ -23,6 +23,7 @@ mod earlier;
 mod fence_status;
 mod footprint;
 mod histogram;
+mod host_tuning;
 mod host_use;
 mod management_use;
 mod measurement;
@@ -40,7 +41,9 @@ mod operations_summary;
 mod outcome;
 mod plan;
 mod plan_difference;
+mod platform_observed;
 mod platform_plan;
+mod platform_reference;
 mod platform_summary;
 mod point;
 mod point_metrics;
@@ -99,6 +102,7 @@ pub use fence_status::{
 };
 pub use footprint::Footprint;
 pub use histogram::TakenHistogram;
+pub use host_tuning::{ClockFacts, FrequencyFacts, HostTuning, KsmFacts};
 pub use host_use::{
     GuestsState, HostUse, IdleBaseline, ProcessRole, ProcessUse, role_percent, unattributed_percent,
 };
@@ -128,7 +132,9 @@ pub use outcome::{
     DirectionStats, InFlightAtEnd, Interval, LoadOutcome, OpenLoop, Replayed, TargetFacts, TargetKind,
 };
 pub use plan::{ComparePlan, GridPlan, Plan};
+pub use platform_observed::{NumaPages, ObservedDisk, PlatformObserved};
 pub use platform_plan::{PlatformDomain, PlatformPlan, PlatformRun};
+pub use platform_reference::PlatformReference;
 pub use platform_summary::{PlatformDomainNumbers, PlatformMetric, PlatformSummary};
 pub use point::{
     ClockCheck, Measured, PointKey, PointRecord, PointStatus, Record, RecordError, parse_records,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::platform_reference::PlatformReference;
 use crate::sides_plan::SidesPlan;
 
 /// A run of another study, which a domain is measured by.
@@ -12,11 +13,20 @@ use crate::sides_plan::SidesPlan;
 pub struct PlatformRun {
     /// Its name within the domain, and that of its folder.
     pub name: String,
-    /// The command line behind `virtbench`, without the run folder.
+    /// What is measured: the command line behind `virtbench`, without where and the run folder.
     pub words: Vec<String>,
+    /// Where: the rest of the command line, such as what executes guests.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub place: Vec<String>,
 }
 
 impl PlatformRun {
+    /// The whole command line behind `virtbench`, without the run folder.
+    #[must_use]
+    pub fn command(&self) -> Vec<String> {
+        self.words.iter().chain(&self.place).cloned().collect()
+    }
+
     /// The folder of this run in a repetition, counted from 0, within that of the platform's run.
     #[must_use]
     pub fn folder(&self, domain: &str, repetition: u32) -> String {
@@ -34,6 +44,13 @@ pub struct PlatformDomain {
     pub runs: Vec<PlatformRun>,
     /// About how long they take together, in nanoseconds.
     pub takes_ns: u64,
+    /// Whether its figures have no counterpart natively, such as how many desktops fit: it has a part in the score only against
+    /// another run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub absolute: bool,
+    /// Why it cannot be measured with what was asked for, in words; it has no runs then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<String>,
 }
 
 /// What a study of a platform set out to measure.
@@ -51,11 +68,43 @@ pub struct PlatformPlan {
     pub weights: BTreeMap<String, f64>,
     /// What executes guests' instructions: `auto`, `kvm`, `tcg` or `uml`.
     pub accelerator: String,
+    /// The two environments that are compared, the base first, instead of this host and VMs; none where these are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub environments: Vec<String>,
+    /// The run that figures are compared with, instead of this host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<PlatformReference>,
     /// Seed of every random choice.
     pub seed: u64,
 }
 
 impl PlatformPlan {
+    /// What is compared, such as `VMs`.
+    #[must_use]
+    pub fn subject(&self) -> &str {
+        match (&self.reference, self.environments.as_slice()) {
+            (Some(_), _) => "this platform",
+            (None, [_, subject]) => subject,
+            _ => "VMs",
+        }
+    }
+
+    /// What it is compared with, such as `this host`.
+    #[must_use]
+    pub fn base(&self) -> &str {
+        match (&self.reference, self.environments.as_slice()) {
+            (Some(reference), _) => &reference.run,
+            (None, [base, _]) => base,
+            _ => "this host",
+        }
+    }
+
+    /// Whether a domain's figures have something that they can be compared with.
+    #[must_use]
+    pub fn compares(&self, domain: &PlatformDomain) -> bool {
+        self.reference.is_some() || !domain.absolute
+    }
+
     /// How much a domain counts in the score.
     #[must_use]
     pub fn weight(&self, domain: &str) -> f64 {

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::appliance::ApplianceRoot;
 use crate::crossing::CrossingCost;
 use crate::earlier::from_format_1;
+use crate::host_tuning::HostTuning;
 use crate::host_use::IdleBaseline;
 use crate::plan::Plan;
 use crate::point::{RecordError, check_format};
@@ -48,6 +49,9 @@ pub struct HostFacts {
     /// Whether the processor offers hardware virtualization (VMX or SVM) to this host; null where that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub virtualization: Option<bool>,
+    /// How its kernel is set; absent in runs of before this was looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tuning: Option<HostTuning>,
     /// The storage that was measured.
     pub disk: DiskFacts,
 }

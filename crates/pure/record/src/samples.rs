@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::host_use::HostUse;
 use crate::measurement::{Measurement, MeasurementKey, NoDetail};
 use crate::plan::Plan;
+use crate::platform_observed::PlatformObserved;
 use crate::workload::Better;
 
 /// One number that was measured.
@@ -54,6 +55,9 @@ pub struct SamplesMeasured {
     /// The whole host meanwhile, if it was looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<HostUse>,
+    /// What else was seen meanwhile, in a study of a platform.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed: Option<PlatformObserved>,
     /// What a reader should know.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,

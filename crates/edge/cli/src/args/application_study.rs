@@ -43,12 +43,13 @@ devices of one bridge, else by cables between the VMs, which need no rights. Wha
 {host} and {port} are the address of the appliance's first port, {port:N} that of port N, {processors} how many it has.
 
 Examples:
+  virtbench study application redis
   virtbench study application redis.toml
   virtbench study application redis.toml --neighbours 2 --repetitions 5 --out redis
   virtbench study application --resume --out redis")]
 pub struct ApplicationStudyArgs {
-    /// Study of an application, as above
-    #[arg(value_name = "FILE", required_unless_present = "resume")]
+    /// Study of an application, as above: a file, or redis, which virtbench brings along
+    #[arg(value_name = "FILE|redis", required_unless_present = "resume")]
     pub file: Option<PathBuf>,
     /// Processors of each side, instead of the file's; several for scaling
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1024))]

@@ -5,7 +5,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use crate::exit::{Failure, Kind};
 
 /// Each by its words, with what help says of it.
-const LEFT_OUT: [(&str, &str); 18] = [
+const LEFT_OUT: [(&str, &str); 16] = [
     ("oltp", "Load a database with TPC-C's transactions: populate it, run users, check its consistency"),
     ("users", "Let users ask a service for what it has: pages of a web server, keys and values, mail"),
     ("history", "Did it get worse over time? Every run in a catalogue, and where its figures changed"),
@@ -15,10 +15,6 @@ const LEFT_OUT: [(&str, &str); 18] = [
     ("fence", "Give each virtual machine the same storage performance, alone or in company"),
     ("appliance", "Make guests with real software: root file systems of the distribution's own packages"),
     ("sweep", "Show what runs have left on a hypervisor or a vCenter, and remove it with consent"),
-    (
-        "study neighbours",
-        "Do my VMs get even shares? The same workload in one VM, in two, in three, ... at once",
-    ),
     (
         "study deviation",
         "Do my VMs disturb each other? Each alone and all together, and how far they deviate",
@@ -43,10 +39,6 @@ const LEFT_OUT: [(&str, &str); 18] = [
     (
         "study tiles",
         "How many different VMs fit? More and more tiles of them at once, until a service level breaks",
-    ),
-    (
-        "study network",
-        "What does virtualization cost my network? Streams, requests and datagrams natively, to guests and between guests",
     ),
 ];
 
@@ -103,7 +95,7 @@ fn refuse_any_of<'a>(
         Some(_) => Err(Failure::message(
             Kind::NotBuilt,
             format!(
-                "`virtbench {asked}` is not in this build, which `make study` made and which compares storage: \
+                "`virtbench {asked}` is not in this build, which `make study` made: \
                  `make install` builds and installs all of virtbench"
             ),
         )),

@@ -9,22 +9,29 @@ use virtbench_record::PlatformPlan;
 use super::folder::FolderArgs;
 use super::qemu::AcceleratorArg;
 use crate::exit::{Failure, Kind};
-use crate::platform_profile::{PartOptions, ProfileArg, domains};
+use crate::platform_profile::{PartOptions, ProfileArg, domains, names};
 use crate::small_file;
 
 /// `virtbench study platform`
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Each domain is measured by a study that is there by itself, natively and in VMs: storage by native-vs-vm, the network by network, \
-memory and the processor by neighbours, a database by oltp. Their run folders lie in that of the platform, each can be opened and \
-gone on with alone, and the report card links to their pages. What this host or this build does not have is left out, and said.
+memory, the processor and storage beside neighbours by neighbours, a database by oltp, Redis by application. Disk adapters, management \
+operations (where libvirt is), tiles and desktops have no native counterpart: they are figures by themselves. Their run folders lie in \
+that of the platform, each can be opened and gone on with alone, and the report card links to their pages. What this host or this \
+build does not have is left out, and said.
 
 A domain's figure is the geometric mean of its ratios to this host, each turned so that more is better. The score is the weighted \
 geometric mean over the domains; it says of how many it is, and is not comparable with one of others.
 
   minute  storage, network, memory, processor: under two minutes
-  quick   the same with more points and more VMs, and a database: under half an hour; the first run builds the database's appliance
-  full    the same for as long as the papers measured: hours, and how many is said before
+  quick   the same with more points and VMs, neighbours, adapters, database, application and operations: under half an hour; the first \
+run builds the appliances besides
+  full    the same for as long as the papers measured, tiles and desktops: hours, and how many is said before
+
+With --environment twice, the second is compared with the first, in place of VMs with this host; with one, it is compared with this host. \
+Only storage, memory, processor and neighbours can be measured so. With --reference the figures of VMs are compared with those of \
+another run of study platform, which has to have measured the same; then domains without a native counterpart have a part in the score, too.
 
 Weights are a TOML file: a line such as `storage = 2` for each domain that does not count once; 0 leaves one out of the score.
 
@@ -33,6 +40,8 @@ Examples:
   virtbench study platform --profile quick --accelerator kvm --out host-a
   virtbench study platform --domains storage,network --repetitions 5
   virtbench compare host-a host-b
+  virtbench study platform --reference host-a --out host-b
+  virtbench study platform --environment native: --environment ssh://root@metal/srv
   virtbench study platform --resume --out host-a")]
 pub struct PlatformStudyArgs {
     /// How much is measured
@@ -47,6 +56,12 @@ pub struct PlatformStudyArgs {
     /// How much each domain counts in the score: a TOML file
     #[arg(long, value_name = "FILE")]
     pub weights: Option<PathBuf>,
+    /// What is compared: two environments, the base first, or one with this host: [NAME=]URI or a name from virtbench.toml
+    #[arg(long, value_name = "URI|NAME", num_args = 1, conflicts_with = "reference")]
+    pub environment: Vec<String>,
+    /// Another run of study platform, with whose figures VMs are compared
+    #[arg(long, value_name = "RUN")]
+    pub reference: Option<PathBuf>,
     /// What executes the VMs' instructions
     #[arg(long, value_enum, default_value = "auto")]
     pub accelerator: AcceleratorArg,
@@ -62,30 +77,33 @@ pub struct PlatformStudyArgs {
 }
 
 impl PlatformStudyArgs {
-    /// What is measured.
+    /// What is measured, in VMs and on this host, or in two environments: each as it was written, and its name.
     ///
     /// # Errors
     /// A domain is named that the profile does not have, or the weights cannot be used.
-    pub fn plan(&self) -> Result<PlatformPlan, Failure> {
+    pub fn plan(&self, named: Option<[(String, String); 2]>) -> Result<PlatformPlan, Failure> {
         let usage = |why: String| Failure::message(Kind::Usage, why);
+        let texts = named.as_ref().map(|[base, subject]| [base.0.as_str(), subject.0.as_str()]);
         let options = PartOptions {
             accelerator: self.accelerator.wanted().name(),
             target_dir: self.target_dir.as_deref(),
+            environments: texts,
         };
         let mut all = domains(self.profile, &options);
-        let names: Vec<String> = all.iter().map(|domain| domain.name.clone()).collect();
-        let unknown = |name: &&String| !names.contains(name);
+        let known: Vec<String> = all.iter().map(|domain| domain.name.clone()).collect();
+        let unknown = |name: &&String| !known.contains(name);
         if let Some(name) = self.domains.iter().find(unknown) {
             let profile = self.profile.name();
+            let elsewhere = if names().contains(name) { "; --profile full has it" } else { "" };
             return Err(usage(format!(
-                "--domains: {name} is none of the profile {profile}: {}",
-                names.join(", ")
+                "--domains: {name} is none of the profile {profile}: {}{elsewhere}",
+                known.join(", ")
             )));
         }
         all.retain(|domain| self.domains.is_empty() || self.domains.contains(&domain.name));
         let weights = self.weights()?;
-        if let Some(name) = weights.keys().find(|name| !names.contains(name)) {
-            return Err(usage(format!("--weights: {name} is no domain: {}", names.join(", "))));
+        if let Some(name) = weights.keys().find(|name| !known.contains(name)) {
+            return Err(usage(format!("--weights: {name} is no domain: {}", known.join(", "))));
         }
         if weights.values().any(|weight| !weight.is_finite() || *weight < 0.0) {
             return Err(usage("--weights: a weight is zero or more".into()));
@@ -96,6 +114,8 @@ impl PlatformStudyArgs {
             repetitions: self.repetitions,
             weights,
             accelerator: self.accelerator.wanted().name().into(),
+            environments: named.map_or_else(Vec::new, |named| named.map(|(_, name)| name).into()),
+            reference: None,
             seed: self.seed,
         })
     }

@@ -12,9 +12,7 @@ mod deviation;
 mod events;
 mod grid_options;
 mod native_vs_vm;
-#[cfg(feature = "full")]
 mod neighbours;
-#[cfg(feature = "full")]
 mod network;
 #[cfg(feature = "full")]
 mod oltp;
@@ -24,7 +22,6 @@ mod operations;
 mod operations_verdict;
 #[cfg(feature = "full")]
 mod predictions;
-#[cfg(feature = "full")]
 mod sets_summary;
 #[cfg(feature = "full")]
 mod systems;
@@ -52,7 +49,6 @@ pub fn estimate(command: &StudyCommand) -> Result<Estimate, Failure> {
             study.options.estimate(study.setups.len(), study.before()).map_err(study_failure)
         }
         StudyCommand::Compare(args) => compare::study(args)?.estimate().map_err(study_failure),
-        #[cfg(feature = "full")]
         StudyCommand::Neighbours(args) => Ok(neighbours::study(args)?.estimate()),
         #[cfg(feature = "full")]
         StudyCommand::Deviation(args) if args.systems.is_empty() => Ok(deviation::study(args)?.estimate()),
@@ -65,7 +61,6 @@ pub fn estimate(command: &StudyCommand) -> Result<Estimate, Failure> {
         #[cfg(feature = "full")]
         StudyCommand::Tiles(args) => tiles::estimate(args),
         StudyCommand::Platform(args) => whole_platform::estimate(args),
-        #[cfg(feature = "full")]
         StudyCommand::Network(args) => network::estimate(args),
         #[cfg(feature = "full")]
         StudyCommand::Deviation(args) => systems::estimate(args),
@@ -82,7 +77,6 @@ pub fn estimate(command: &StudyCommand) -> Result<Estimate, Failure> {
 /// It is impossible.
 pub fn homes(command: &StudyCommand) -> Result<Option<String>, Failure> {
     Ok(match command {
-        #[cfg(feature = "full")]
         StudyCommand::Neighbours(args) => neighbours::study(args)?.homes_in_words(),
         #[cfg(feature = "full")]
         StudyCommand::Deviation(args) if args.systems.is_empty() => deviation::study(args)?.homes_in_words(),
@@ -96,7 +90,6 @@ pub fn execute(command: &StudyCommand) -> Outcome {
         StudyCommand::NativeVsVm(args) => native_vs_vm::execute(args),
         StudyCommand::Adapters(args) => adapters::execute(args),
         StudyCommand::Compare(args) => compare::execute(args),
-        #[cfg(feature = "full")]
         StudyCommand::Neighbours(args) => neighbours::execute(args),
         #[cfg(feature = "full")]
         StudyCommand::Deviation(args) if args.systems.is_empty() => deviation::execute(args),
@@ -115,7 +108,6 @@ pub fn execute(command: &StudyCommand) -> Outcome {
         #[cfg(feature = "full")]
         StudyCommand::Tiles(args) => tiles::execute(args),
         StudyCommand::Platform(args) => whole_platform::execute(args),
-        #[cfg(feature = "full")]
         StudyCommand::Network(args) => network::execute(args),
     }
 }

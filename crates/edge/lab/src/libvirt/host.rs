@@ -69,6 +69,7 @@ pub(super) fn facts(
         memory_bytes: node.memory_bytes,
         hypervisor: None,
         virtualization: None,
+        tuning: None,
         disk: pool_facts(&pool.xml()?),
     })
 }

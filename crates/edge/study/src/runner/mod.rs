@@ -7,7 +7,6 @@ pub(crate) mod estimate;
 pub(crate) mod event;
 pub(crate) mod experiment;
 pub(crate) mod host_name;
-#[cfg(feature = "full")]
 pub(crate) mod job_in_study;
 pub(crate) mod prerequisites;
 pub(crate) mod programs;

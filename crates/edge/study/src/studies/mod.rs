@@ -3,12 +3,10 @@
 
 #[cfg(feature = "full")]
 pub(crate) mod application;
-#[cfg(feature = "full")]
 pub(crate) mod colocation;
 #[cfg(feature = "full")]
 pub(crate) mod desktops;
 pub(crate) mod grid;
-#[cfg(feature = "full")]
 pub(crate) mod network;
 #[cfg(feature = "full")]
 pub(crate) mod oltp;

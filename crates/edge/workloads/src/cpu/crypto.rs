@@ -7,7 +7,8 @@ use ed25519_dalek::{Signature, Signer, SigningKey, Verifier};
 use sha2::{Digest, Sha256};
 use virtbench_units::Random;
 
-use super::kernel::{Kernel, checksum};
+use super::checksum::checksum;
+use super::kernel::Kernel;
 
 const BYTES: usize = 1 << 20;
 

@@ -5,9 +5,10 @@ use virtbench_workload::CpuKernel;
 use super::kernel::Kernel;
 use super::{crypto, dense, grids, language, text};
 
-/// Makes a kernel's data.
-pub(crate) fn build(kernel: CpuKernel) -> Box<dyn Kernel> {
-    match kernel {
+/// Makes a kernel's data. This build has all.
+#[allow(clippy::unnecessary_wraps, reason = "a build without the suite has not all of them")]
+pub(crate) fn build(kernel: CpuKernel) -> Option<Box<dyn Kernel>> {
+    Some(match kernel {
         CpuKernel::Parse => Box::new(language::Parse::new()),
         CpuKernel::Compress => Box::new(text::Compress::new()),
         CpuKernel::Aes => Box::new(crypto::Aes::new()),
@@ -20,5 +21,5 @@ pub(crate) fn build(kernel: CpuKernel) -> Box<dyn Kernel> {
         CpuKernel::Sparse => Box::new(grids::Sparse::new()),
         CpuKernel::Serial => Box::new(text::Serial::new()),
         CpuKernel::Xml => Box::new(text::Xml::new()),
-    }
+    })
 }

@@ -11,7 +11,8 @@ use quick_xml::{Reader, Writer};
 use serde::{Deserialize, Serialize};
 use virtbench_units::Random;
 
-use super::kernel::{Kernel, checksum};
+use super::checksum::checksum;
+use super::kernel::Kernel;
 
 const WORDS: [&str; 16] = [
     "the",

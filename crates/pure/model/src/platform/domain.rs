@@ -1,8 +1,8 @@
 //! What the runs of one domain come to: ratios of VMs to this host itself, and the figures behind them.
 
-use virtbench_record::{Better, Plan, Provenance, Records, Sample};
+use virtbench_record::{Plan, Provenance, Records, Sample};
 
-use super::ratio::{OF, is_ratio};
+use super::ratio::{OF, is_own, is_ratio, quotient};
 use crate::history::{Measure, measures};
 
 /// Samples of a domain; or why its runs have no ratio, in words.
@@ -12,8 +12,8 @@ pub type Ratios = Result<Vec<Sample>, String>;
 /// the first, figure by figure.
 ///
 /// # Errors
-/// There is nothing to compare, or a figure of the first run is missing in the second.
-pub fn samples_of_domain(runs: &[(String, &Provenance, &Records)]) -> Ratios {
+/// There is nothing to compare, or a figure of the first run is missing in the second. Of a domain that is `absolute` one figure will do.
+pub fn samples_of_domain(runs: &[(String, &Provenance, &Records)], absolute: bool) -> Ratios {
     let samples = match runs {
         [(_, provenance, records)] => {
             let other = others_beside(&provenance.plan);
@@ -27,7 +27,12 @@ pub fn samples_of_domain(runs: &[(String, &Provenance, &Records)]) -> Ratios {
         }
         _ => return Err("a domain has one run or two: a defect".into()),
     };
-    if samples.iter().any(is_ratio) { Ok(samples) } else { Err("nothing was measured on both sides".into()) }
+    match absolute {
+        true if samples.iter().any(is_own) => Ok(samples),
+        true => Err("nothing was measured".into()),
+        false if samples.iter().any(is_ratio) => Ok(samples),
+        false => Err("nothing was measured on both sides".into()),
+    }
 }
 
 /// Where no accelerator is named, storage is measured in several guests beside this host. The first is what the other domains' guests are.
@@ -64,7 +69,7 @@ fn against((first, figures): (&str, &[Measure]), (second, others): (&str, &[Meas
         };
         samples.push(named(first, figure.value));
         samples.push(named(second, other.value));
-        let value = ratio(figure.value, other.value, figure.better);
+        let value = quotient(figure.value, other.value, figure.better);
         samples.push(Sample {
             name: format!("{what} ({second}{OF}{first})"),
             unit: String::new(),
@@ -75,18 +80,9 @@ fn against((first, figures): (&str, &[Measure]), (second, others): (&str, &[Meas
     Ok(samples)
 }
 
-/// How many times the first the second is. Where the second has done nothing, it is the worst there is.
-fn ratio(first: f64, second: f64, better: Better) -> f64 {
-    match better {
-        Better::Lower if second.is_infinite() => f64::MAX,
-        _ if first > 0.0 => second / first,
-        _ => f64::NAN,
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use virtbench_record::GridPlan;
+    use virtbench_record::{Better, GridPlan};
     use virtbench_samples::samples as synthetic;
 
     use super::*;
@@ -107,12 +103,12 @@ mod tests {
         let plan = virtbench_record::Plan::Network(synthetic::plan());
         let provenance = virtbench_samples::grid::described(plan);
         let records = Records::Samples(synthetic::records());
-        let samples = samples_of_domain(&[("network".into(), &provenance, &records)]).unwrap();
+        let samples = samples_of_domain(&[("network".into(), &provenance, &records)], false).unwrap();
         let ratios: Vec<&Sample> = samples.iter().filter(|one| is_ratio(one)).collect();
         assert!(ratios.iter().all(|one| one.name.ends_with("(tap / native)")), "{ratios:?}");
         assert!(ratios.iter().any(|one| one.name.starts_with("requests ") && (one.value - 0.1).abs() < 1e-9));
         let empty = Records::Samples(Vec::new());
-        assert!(samples_of_domain(&[("network".into(), &provenance, &empty)]).is_err());
+        assert!(samples_of_domain(&[("network".into(), &provenance, &empty)], false).is_err());
     }
 
     #[test]
@@ -139,12 +135,5 @@ mod tests {
         assert_eq!((ratios, samples.len()), (vec![0.5, 0.0], 6));
         let why = against(("native", &native), ("vm", &vm[..1])).unwrap_err();
         assert_eq!(why, "throughput, mean of 2 was not measured in vm");
-    }
-
-    #[test]
-    fn a_side_that_never_answered_is_the_worst_there_is() {
-        assert_eq!(ratio(10.0, f64::INFINITY, Better::Lower), f64::MAX);
-        assert_eq!(ratio(10.0, 0.0, Better::Higher), 0.0);
-        assert!(ratio(0.0, 0.0, Better::Higher).is_nan());
     }
 }

@@ -5,11 +5,19 @@
 //! the domains. A domain that was not measured takes no part, and the score says of how many domains it is: scores of other numbers of
 //! domains are other scores.
 
+mod advice;
 mod domain;
+mod insights;
+mod observed;
 mod ratio;
+mod reference;
 mod score;
 mod summary;
 
+pub use advice::{Advice, advice};
 pub use domain::{Ratios, samples_of_domain};
+pub use insights::{Evidence, Finding, Insight, Outcome, insights};
+pub use observed::{disks_of_run, times_of_run};
+pub use reference::reference_of;
 pub use score::{DomainScore, MetricScore, PlatformScore, score_platform};
 pub use summary::summarise_platform;

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use virtbench_record::{Better, PlatformPlan, SamplesRecord};
+use virtbench_record::{Better, PlatformDomain, PlatformPlan, Sample, SamplesRecord};
 
-use super::ratio::is_ratio;
+use super::ratio::{Turned, is_own, ratios};
 use crate::interval::Estimate;
 use crate::kind::FigureKind;
 
@@ -34,8 +34,10 @@ pub struct DomainScore {
     pub name: String,
     /// How much it counts.
     pub weight: f64,
-    /// Its figures; none where it was not measured.
+    /// Its figures as ratios; none where it was not measured, or has nothing that it could be compared with.
     pub metrics: Vec<MetricScore>,
+    /// The figures of its guests by themselves, each the mean over repetitions.
+    pub figures: Vec<Sample>,
     /// The geometric mean of its figures, with its interval over the repetitions.
     pub ratio: Option<Estimate>,
     /// What each of its runs comes to, in a sentence; those of the last repetition.
@@ -82,34 +84,25 @@ fn counted(domains: &[DomainScore]) -> impl Iterator<Item = &DomainScore> {
 /// The score of what was measured. The plan's seed determines the resampling.
 #[must_use]
 pub fn score_platform(plan: &PlatformPlan, records: &[SamplesRecord]) -> PlatformScore {
-    let domains: Vec<DomainScore> = plan
-        .domains
-        .iter()
-        .map(|one| domain(&one.name, plan.weight(&one.name), records, plan.seed))
-        .collect();
+    let domains: Vec<DomainScore> = plan.domains.iter().map(|one| domain(plan, one, records)).collect();
     let score = score(&domains, plan.seed);
     PlatformScore { domains, score }
 }
 
-fn domain(name: &str, weight: f64, records: &[SamplesRecord], seed: u64) -> DomainScore {
-    let of_domain = || records.iter().filter(|record| record.key.side == name);
+fn domain(plan: &PlatformPlan, one: &PlatformDomain, records: &[SamplesRecord]) -> DomainScore {
+    let of_domain = || records.iter().filter(|record| record.key.side == one.name);
     let mut by_metric: Vec<(String, Better, Vec<f64>)> = Vec::new();
     let mut by_repetition = BTreeMap::new();
     let mut sentences = Vec::new();
     for record in of_domain() {
         let Some(measured) = record.measured() else { continue };
         sentences.clone_from(&measured.notes);
-        let ratios: Vec<(String, Better, f64)> = measured
-            .samples
-            .iter()
-            .filter(|one| is_ratio(one))
-            .map(|one| (one.name.clone(), one.better, turned(one.value, one.better)))
-            .collect();
-        let values: Vec<f64> = ratios.iter().map(|(.., ratio)| *ratio).collect();
+        let ratios = ratios(plan, one, &measured.samples);
+        let values: Vec<f64> = ratios.iter().map(|one| one.ratio).collect();
         if let Some(mean) = geometric(&values, |_| 1.0) {
             by_repetition.insert(record.key.repetition, mean);
         }
-        for (name, better, ratio) in ratios {
+        for Turned { name, better, ratio } in ratios {
             match by_metric.iter_mut().find(|(other, ..)| *other == name) {
                 Some((.., values)) => values.push(ratio),
                 None => by_metric.push((name, better, vec![ratio])),
@@ -119,21 +112,38 @@ fn domain(name: &str, weight: f64, records: &[SamplesRecord], seed: u64) -> Doma
     let metrics = by_metric.into_iter().filter_map(|(name, better, values)| {
         Some(MetricScore { name, better, ratio: geometric(&values, |_| 1.0)? })
     });
-    let measured = |record: &SamplesRecord| by_repetition.contains_key(&record.key.repetition);
-    let failures = of_domain()
-        .filter(|record| !measured(record))
-        .filter_map(|record| record.failure().map(str::to_owned));
-    let failures: Vec<String> = failures.collect();
+    // What was tried again with success is no failure.
+    let is_measured = |repetition: u32| {
+        of_domain().any(|record| record.key.repetition == repetition && record.measured().is_some())
+    };
+    let failures =
+        of_domain().filter(|record| !is_measured(record.key.repetition)).filter_map(SamplesRecord::failure);
     DomainScore {
-        name: name.to_owned(),
-        weight,
+        name: one.name.clone(),
+        weight: plan.weight(&one.name),
         metrics: metrics.collect(),
-        ratio: estimate(&by_repetition.values().copied().collect::<Vec<_>>(), seed),
+        figures: figures(of_domain()),
+        ratio: estimate(&by_repetition.values().copied().collect::<Vec<_>>(), plan.seed),
         sentences,
-        failures,
+        failures: failures.map(str::to_owned).collect(),
         unavailable: of_domain().find_map(|record| record.unavailable().map(str::to_owned)),
         by_repetition,
     }
+}
+
+/// The figures of guests by themselves, each the mean over the repetitions.
+pub(super) fn figures<'r>(records: impl Iterator<Item = &'r SamplesRecord>) -> Vec<Sample> {
+    let mut figures: Vec<(Sample, Vec<f64>)> = Vec::new();
+    let measured = records.filter_map(|record| record.measured());
+    for figure in measured.flat_map(|measured| &measured.samples).filter(|one| is_own(one)) {
+        match figures.iter_mut().find(|(other, _)| other.name == figure.name) {
+            Some((_, values)) => values.push(figure.value),
+            None => figures.push((figure.clone(), vec![figure.value])),
+        }
+    }
+    let mean =
+        |(figure, values): (Sample, Vec<f64>)| Some(Sample { value: geometric(&values, |_| 1.0)?, ..figure });
+    figures.into_iter().filter_map(mean).collect()
 }
 
 /// The mean over domains in each repetition that has all of them, and then over repetitions: domains of one repetition were measured
@@ -154,15 +164,6 @@ fn score(domains: &[DomainScore], seed: u64) -> Option<Estimate> {
     let means: Vec<f64> = counted.iter().filter_map(|domain| Some(domain.ratio?.mean)).collect();
     let mean = geometric(&means, |index| counted[index].weight)?;
     Some(Estimate { mean, samples: 1, interval: None })
-}
-
-/// More is better.
-fn turned(ratio: f64, better: Better) -> f64 {
-    match better {
-        Better::Higher => ratio,
-        Better::Lower if ratio > 0.0 => 1.0 / ratio,
-        Better::Lower | Better::Neither => f64::NAN,
-    }
 }
 
 /// The weighted mean by logarithms: zero where one is zero. Nothing of no values, and of values that are no numbers.
@@ -191,13 +192,21 @@ mod tests {
     use super::*;
 
     fn plan(weights: &[(&str, f64)]) -> PlatformPlan {
-        let domain = |name: &str| PlatformDomain { name: name.into(), runs: Vec::new(), takes_ns: 0 };
+        let domain = |name: &str| PlatformDomain {
+            name: name.into(),
+            runs: Vec::new(),
+            takes_ns: 0,
+            absolute: false,
+            left_out: None,
+        };
         PlatformPlan {
             profile: "minute".into(),
             domains: ["storage", "memory", "network"].map(domain).into(),
             repetitions: 2,
             weights: weights.iter().map(|(name, weight)| ((*name).to_owned(), *weight)).collect(),
             accelerator: "tcg".into(),
+            environments: Vec::new(),
+            reference: None,
             seed: 1,
         }
     }

@@ -1,5 +1,7 @@
 //! `virtbench study application`: an appliance under a client of the user's, natively and in VMs.
 
+use std::path::Path;
+
 use virtbench_study::{ApplicationFile, ApplicationOptions, Estimate, Experiment};
 
 use super::common;
@@ -20,11 +22,19 @@ pub fn estimate(args: &ApplicationStudyArgs) -> Result<Estimate, Failure> {
     Ok(options(args)?.estimate())
 }
 
+/// A study that virtbench brings along, by its name.
+fn supplied(name: &Path) -> Option<&'static str> {
+    (name == Path::new("redis")).then_some(include_str!("../../../../../../docs/applications/redis.toml"))
+}
+
 /// What the file and the options ask for.
 fn options(args: &ApplicationStudyArgs) -> Result<ApplicationOptions, Failure> {
     let path = args.file.as_deref().ok_or_else(|| Failure::message(Kind::Usage, "name the study's file"))?;
     let usage = |why: String| Failure::message(Kind::Usage, format!("{}: {why}", path.display()));
-    let text = small_file::read(path).map_err(usage)?;
+    let text = match supplied(path) {
+        Some(text) if !path.exists() => text.to_owned(),
+        _ => small_file::read(path).map_err(usage)?,
+    };
     let mut file = ApplicationFile::parse(&text).map_err(|error| usage(error.to_string()))?;
     if !args.vcpus.is_empty() {
         file.vcpus.clone_from(&args.vcpus);

@@ -8,7 +8,7 @@ use virtbench_model::{Unanswered, answered, summarise};
 use virtbench_record::{Conclusion, Records};
 use virtbench_report::{Takeaway, takeaway};
 use virtbench_runs::{FolderError, LoadedRun};
-use virtbench_study::{Experiment, Observer, Run, RunEnd, StudyError};
+use virtbench_study::{Experiment, JobsError, Observer, Run, RunEnd, StudyError};
 
 use super::watch::StudyProgress;
 use crate::args::FolderArgs;
@@ -65,6 +65,8 @@ pub fn study_failure(error: StudyError) -> Failure {
         StudyError::Target { .. } | StudyError::Images(_) => Kind::Target,
         StudyError::Lab(error) => lab_kind(error),
         StudyError::TooManyLost(_) => Kind::Guest,
+        StudyError::Jobs(JobsError::NoRate { .. }) => Kind::Usage,
+        StudyError::Jobs(JobsError::NoSaturation { .. }) => Kind::Measured,
         #[cfg(feature = "full")]
         error => of_full_studies(error),
         #[cfg(not(feature = "full"))]
@@ -73,10 +75,9 @@ pub fn study_failure(error: StudyError) -> Failure {
     Failure::new(kind, error)
 }
 
-/// The kind of what only studies of applications, platforms and sets of VMs meet.
+/// The kind of what only studies of applications and platforms meet.
 #[cfg(feature = "full")]
 fn of_full_studies(error: &StudyError) -> Kind {
-    use virtbench_study::JobsError;
     match error {
         StudyError::Applications(error) => crate::applications::applications_kind(error),
         StudyError::Appliance(error) => crate::appliance_failure::appliance_kind(error),
@@ -84,8 +85,6 @@ fn of_full_studies(error: &StudyError) -> Kind {
             Kind::Usage
         }
         StudyError::Platform(_) | StudyError::Started(_) => Kind::Guest,
-        StudyError::Jobs(JobsError::NoRate { .. }) => Kind::Usage,
-        StudyError::Jobs(JobsError::NoSaturation { .. }) => Kind::Measured,
         _ => Kind::Other,
     }
 }

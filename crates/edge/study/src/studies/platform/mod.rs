@@ -2,5 +2,6 @@
 
 mod part;
 mod study;
+mod watch;
 
 pub use study::PlatformStudy;

@@ -37,7 +37,8 @@ pub(super) fn run_part(
         std::fs::create_dir_all(parent).map_err(folder_error)?;
     }
     let mut command = Command::new(program);
-    command.args(&run.words).arg("--out").arg(folder).args(["--progress", "json"]);
+    let words = run.command();
+    command.args(&words).arg("--out").arg(folder).args(["--progress", "json"]);
     if folder.join("run.json").is_file() {
         command.arg("--resume");
     }
@@ -50,15 +51,15 @@ pub(super) fn run_part(
         Some(Heard::Plain(words)) => plain = Some(words),
         None => {}
     };
-    let ended = run_command_interrupted(command, &run.words.join(" "), (limit, LEAVE), stop, told);
+    let ended = run_command_interrupted(command, &words.join(" "), (limit, LEAVE), stop, told);
     match ended {
         Ok(()) => Ok(()),
         Err(CommandError::Stopped { .. }) => Err(StudyError::Stopped.into()),
         Err(CommandError::Failed { code, how, .. }) => {
-            let words = last.or(plain).unwrap_or_else(|| format!("virtbench {} {how}", run.words.join(" ")));
-            let words = words.trim_start_matches("virtbench: ").to_owned();
+            let said = last.or(plain).unwrap_or_else(|| format!("virtbench {} {how}", words.join(" ")));
+            let why = said.trim_start_matches("virtbench: ").to_owned();
             let is_lacking = code.is_some_and(|code| LACKING.contains(&code));
-            Err(if is_lacking { NoResult::Unavailable(words) } else { NoResult::failed(words) })
+            Err(if is_lacking { NoResult::Unavailable(why) } else { NoResult::failed(why) })
         }
         Err(error) => Err(NoResult::failed(error.to_string())),
     }
@@ -104,7 +105,8 @@ mod tests {
     fn end_of(script: &str) -> Result<(), String> {
         let temp = tempfile::tempdir().unwrap();
         let stop = AtomicBool::new(false);
-        let run = PlatformRun { name: "part".into(), words: vec!["-c".into(), script.into()] };
+        let run =
+            PlatformRun { name: "part".into(), words: vec!["-c".into(), script.into()], place: Vec::new() };
         let folder = temp.path().join("storage/1/part");
         let progress = &mut Progress { stop: &stop, observer: &mut () };
         let ended = run_part(Path::new("sh"), &run, &folder, Duration::ZERO, progress);

@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use virtbench_model::platform::samples_of_domain;
+use virtbench_model::platform::{disks_of_run, samples_of_domain, times_of_run};
 use virtbench_record::{
     Plan, PlatformDomain, PlatformPlan, Provenance, Records, SamplesKey, SamplesMeasured,
 };
 use virtbench_runs::{LoadedRun, load_any_run};
 
 use super::part::run_part;
+use super::watch::HostWatch;
 use crate::runner::course::nanoseconds;
 use crate::runner::estimate::Estimate;
 use crate::runner::experiment::Experiment;
@@ -65,6 +66,10 @@ impl PlatformStudy {
     ) -> Result<Taken<SamplesMeasured>, NoResult> {
         let begun = Instant::now();
         let domain = self.domain(&key.side)?;
+        if let Some(why) = &domain.left_out {
+            return Err(NoResult::Unavailable(why.clone()));
+        }
+        let watch = HostWatch::begin();
         let mut runs: Vec<(String, LoadedRun<Records>)> = Vec::new();
         for run in &domain.runs {
             let folder = folder.join(run.folder(&key.side, key.repetition));
@@ -73,7 +78,10 @@ impl PlatformStudy {
         }
         let of_runs: Vec<(String, &Provenance, &Records)> =
             runs.iter().map(|(name, run)| (name.clone(), &run.provenance, &run.records)).collect();
-        let samples = samples_of_domain(&of_runs).map_err(NoResult::failed)?;
+        let (host, mut observed) = watch.end();
+        let samples = samples_of_domain(&of_runs, domain.absolute).map_err(NoResult::failed)?;
+        observed.disks = of_runs.iter().flat_map(|(_, run, records)| disks_of_run(run, records)).collect();
+        let times = of_runs.iter().flat_map(|(.., records)| times_of_run(records)).collect();
         let guest = runs.iter().find_map(|(_, run)| run.provenance.guest.clone());
         // Of two runs neither says how they compare.
         let notes = match of_runs.as_slice() {
@@ -81,7 +89,10 @@ impl PlatformStudy {
             _ => Vec::new(),
         };
         let elapsed_ns = nanoseconds(begun.elapsed());
-        Ok(Taken::of(SamplesMeasured { samples, notes, elapsed_ns, ..SamplesMeasured::default() }, guest))
+        Ok(Taken::of(
+            SamplesMeasured { samples, times, elapsed_ns, host, observed: Some(observed), notes },
+            guest,
+        ))
     }
 }
 

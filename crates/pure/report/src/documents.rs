@@ -7,7 +7,6 @@ use virtbench_model::application_study::analyse_application_study;
 use virtbench_model::desktops::analyse_desktops;
 use virtbench_model::oltp::analyse_oltp;
 use virtbench_model::operations::analyse_operations;
-use virtbench_model::platform::score_platform;
 use virtbench_model::samples::analyse_samples;
 use virtbench_model::tiles_study::analyse_tiles_study;
 use virtbench_model::together::{analyse_deviation, analyse_neighbours};
@@ -15,6 +14,7 @@ use virtbench_record::{Plan, Provenance, Records, SidesPlan};
 
 use crate::analysed::Analysed;
 use crate::application_study_rows::application_study_csv;
+use crate::card::Card;
 use crate::desktops_rows::desktops_csv;
 use crate::oltp_rows::oltp_csv;
 use crate::operations_rows::operations_csv;
@@ -87,7 +87,7 @@ pub fn takeaway(provenance: &Provenance, records: &Records) -> Takeaway {
         }
         Plan::Desktops(plan) => of_desktops(provenance, plan, &analyse_desktops(plan, records.desktops())),
         Plan::Tiles(plan) => of_tiles_study(provenance, plan, &analyse_tiles_study(plan, records.tiles())),
-        Plan::Platform(plan) => of_platform(provenance, plan, &score_platform(plan, records.samples())),
+        Plan::Platform(plan) => of_platform(&Card::new(provenance, plan, records.samples())),
         Plan::Network(_) => {
             let sides = sides(provenance);
             of_samples(provenance, &sides, &analyse_samples(&sides, records.samples()))
@@ -137,10 +137,7 @@ pub fn outline(provenance: &Provenance, records: &Records, histograms: &BTreeMap
             let all = records.tiles();
             page::tiles::head(provenance, plan, all, &analyse_tiles_study(plan, all)).outline(provenance)
         }
-        Plan::Platform(plan) => {
-            page::platform::head(provenance, plan, &score_platform(plan, records.samples()))
-                .outline(provenance)
-        }
+        Plan::Platform(plan) => page::platform::outline(&Card::new(provenance, plan, records.samples())),
         Plan::Network(_) => {
             let plan = sides(provenance);
             page::samples::head(provenance, &plan, &analyse_samples(&plan, records.samples()))

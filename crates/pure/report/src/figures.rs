@@ -44,7 +44,7 @@ pub(crate) use growth::growth;
 pub(crate) use history::history;
 pub(crate) use latency::latency;
 pub(crate) use operations::{kind_name, operations, step_name};
-pub(crate) use platform::platform;
+pub(crate) use platform::{platform, platform_domains};
 pub(crate) use ratio::ratio_curve;
 pub(crate) use samples::samples;
 pub(crate) use shares::shares;

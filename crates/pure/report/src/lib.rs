@@ -8,6 +8,7 @@ mod analysed;
 mod application;
 mod application_study_rows;
 mod before_after;
+mod card;
 mod desktops_rows;
 mod documents;
 mod environments;

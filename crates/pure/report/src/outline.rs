@@ -69,6 +69,7 @@ impl<const N: usize> Head<N> {
         let lead = if self.sections.iter().any(|section| section.leads) { before.sum() } else { 0 };
         let quoted = |word: &String| shell_line(std::slice::from_ref(word));
         Outline {
+            line: self.takeaway.headline.clone(),
             title: self.title,
             place: self.place,
             takeaway: self.takeaway,
@@ -97,9 +98,23 @@ pub struct Outline {
     pub command: Vec<String>,
     /// The version of virtbench that measured.
     pub version: String,
+    /// All of it in one line.
+    line: String,
 }
 
 impl Outline {
+    /// The same with another line for all of it.
+    pub(crate) fn in_line(self, line: String) -> Self {
+        Self { line, ..self }
+    }
+
+    /// All of it in one line of text.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let line = self.line.chars().map(|letter| if letter.is_control() { ' ' } else { letter });
+        format!("{}\n", line.collect::<String>())
+    }
+
     /// The figure that the verdict is read from; none where nothing was measured.
     pub(crate) fn lead(&self) -> Option<&Figure> {
         self.figures.get(self.lead).or_else(|| self.figures.first())

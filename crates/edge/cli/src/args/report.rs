@@ -41,6 +41,8 @@ pub enum ReportFormat {
     Markdown,
     /// For a terminal: 80 columns, drawings in characters
     Text,
+    /// What it comes to, in one line
+    Line,
     /// Every measurement
     Csv,
     /// One file a drawing, for slides and papers

@@ -45,6 +45,7 @@ fn one_form(args: &ReportArgs, format: ReportFormat) -> Outcome {
         ReportFormat::Html => html(&provenance, &records, &histograms),
         ReportFormat::Markdown => outline().markdown(),
         ReportFormat::Text => outline().text(),
+        ReportFormat::Line => outline().line(),
         ReportFormat::Csv => documents(&provenance, &records, &histograms)?.csv,
         ReportFormat::Svg => {
             let folder = args.out.clone().unwrap_or_else(|| args.dir.join("figures"));

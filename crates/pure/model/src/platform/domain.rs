@@ -58,7 +58,7 @@ fn against((first, figures): (&str, &[Measure]), (second, others): (&str, &[Meas
     let mut samples = Vec::new();
     for figure in figures.iter().filter(|one| one.headline) {
         let is_same = |other: &&Measure| other.subject == figure.subject && other.quantity == figure.quantity;
-        let what = format!("{}, {}", figure.quantity, figure.subject);
+        let what = named_by_machines(figure);
         let other =
             others.iter().find(is_same).ok_or_else(|| format!("{what} was not measured in {second}"))?;
         let named = |run: &str, value: f64| Sample {
@@ -78,6 +78,16 @@ fn against((first, figures): (&str, &[Measure]), (second, others): (&str, &[Meas
         });
     }
     Ok(samples)
+}
+
+/// `throughput of 2 at once` instead of `throughput, mean of 2`.
+fn named_by_machines(figure: &Measure) -> String {
+    let Measure { quantity, subject, .. } = figure;
+    match subject.strip_prefix("mean of ") {
+        Some("1") => format!("{quantity} of one"),
+        Some(machines) => format!("{quantity} of {machines} at once"),
+        None => format!("{quantity}, {subject}"),
+    }
 }
 
 #[cfg(test)]
@@ -134,6 +144,6 @@ mod tests {
         let ratios: Vec<f64> = samples.iter().filter(|one| is_ratio(one)).map(|one| one.value).collect();
         assert_eq!((ratios, samples.len()), (vec![0.5, 0.0], 6));
         let why = against(("native", &native), ("vm", &vm[..1])).unwrap_err();
-        assert_eq!(why, "throughput, mean of 2 was not measured in vm");
+        assert_eq!(why, "throughput of 2 at once was not measured in vm");
     }
 }

@@ -27,6 +27,9 @@ Each verdict (better, worse, equivalent within the margin, undecided) is by itse
 comparisons, as far as the spread is known. Repetitions of one run do not show how much runs differ. Comparable runs in the catalogue do, and \
 so do sides measured in turn; of two single runs without either it is unknown, and that is said. A side that completed nothing is worse.
 
+Of two runs of study platform the score and each domain are compared, and the figures that moved are named. Where something else \
+executed the guests, nothing is judged.
+
 Some comparisons are not possible: runs without a common point (exit code 10 always), points measured once on a side, one run and its copy, \
 hosts that were not as busy (others used 10 % more of the processors, the hypervisor below took 10 % more away, or a quarter more threads wanted \
 each). --fail-on regression ends with exit code 10 where nothing could be judged or a host was busier, --fail-on regression,undecided \

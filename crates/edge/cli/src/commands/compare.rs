@@ -3,6 +3,7 @@
 mod alternate;
 #[cfg(feature = "full")]
 mod past;
+mod platforms;
 mod side;
 
 use std::fs;
@@ -25,6 +26,9 @@ pub fn execute(args: &CompareRunsArgs) -> Outcome {
     let margin = regression::margin(args.margin)?;
     let folders = folders(args)?;
     interrupt::end_at_once("the runs are as they were, and `virtbench compare` compares them again");
+    if platforms::are_platforms([&folders[0], &folders[1]]) {
+        return platforms::execute(args, [&folders[0], &folders[1]], margin);
+    }
     let [before, after] = [side::open(&folders[0])?, side::open(&folders[1])?];
     #[cfg(feature = "full")]
     let between = progress::during("looking for past runs", || {

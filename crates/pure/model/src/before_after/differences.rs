@@ -3,7 +3,7 @@
 use virtbench_record::{DiskFacts, GuestFacts, HostFacts, Provenance};
 
 /// Each difference of version, plan, host or guest, in words.
-pub(super) fn differences(before: &Provenance, after: &Provenance) -> Vec<String> {
+pub(crate) fn differences(before: &Provenance, after: &Provenance) -> Vec<String> {
     let mut found = Vec::new();
     let mut note = |what: &str, before: &str, after: &str| {
         if before != after {

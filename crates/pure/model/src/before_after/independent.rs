@@ -15,7 +15,7 @@ use crate::quantity::is_worst;
 
 /// A difference of means of logarithms, with what is known of its variance.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct LogRatio {
+pub(crate) struct LogRatio {
     value: f64,
     /// Variance of the mean and degrees of freedom of each part; none where a side has one sample only.
     parts: Option<Vec<(f64, f64)>>,
@@ -54,7 +54,7 @@ impl Sides {
 
 impl LogRatio {
     /// That of `after` to `before`. A side without samples has no ratio, nor has one with a sample that has no logarithm.
-    pub(super) fn new(before: &[f64], after: &[f64]) -> Option<Self> {
+    pub(crate) fn new(before: &[f64], after: &[f64]) -> Option<Self> {
         let sides = [Side::new(before)?, Side::new(after)?];
         let parts = sides.iter().map(Side::part).collect();
         Some(Self { value: sides[1].mean - sides[0].mean, parts })
@@ -84,12 +84,12 @@ impl LogRatio {
     }
 
     /// How many times the one before the one after is.
-    pub(super) fn ratio(&self) -> f64 {
+    pub(crate) fn ratio(&self) -> f64 {
         self.value.exp()
     }
 
     /// Its interval of a confidence between 0 and 1.
-    pub(super) fn interval(&self, confidence: f64) -> Option<Span> {
+    pub(crate) fn interval(&self, confidence: f64) -> Option<Span> {
         let half = self.half(confidence)?;
         Some(Span { low: (self.value - half).exp(), high: (self.value + half).exp() })
     }

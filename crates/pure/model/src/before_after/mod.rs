@@ -23,10 +23,11 @@ use virtbench_record::{PointKey, PointRecord, Provenance};
 pub use self::between_runs::BetweenRuns;
 pub use self::change::Change;
 pub use self::compared::{BeforeAfter, ChangedEnvironment, ChangedPoint};
+pub(crate) use self::differences::differences;
+pub(crate) use self::independent::LogRatio;
 pub use crate::host_load::{Busier, Load};
 pub use crate::quantity::{Direction, Quantity};
 
-use self::differences::differences;
 use self::environment::{Repetitions, Rules, changed_environment};
 use self::unjudged::unjudged;
 use crate::pairwise::{LEVEL, Margin};

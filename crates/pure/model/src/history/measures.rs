@@ -247,7 +247,7 @@ fn of_application(provenance: &Provenance, records: &[ApplicationRecord]) -> Vec
 /// Each sample of each side, and as a multiple of the first side's; those that sum up a side are headlines.
 fn of_samples(provenance: &Provenance, records: &[SamplesRecord]) -> Vec<Measure> {
     if let Some(plan) = provenance.plan.platform() {
-        return of_platform(plan, records);
+        return of_platform(provenance, plan, records);
     }
     let Some(plan) = provenance.plan.sides() else { return Vec::new() };
     let first = plan.sides.first().cloned().unwrap_or_default();
@@ -267,20 +267,25 @@ fn of_samples(provenance: &Provenance, records: &[SamplesRecord]) -> Vec<Measure
     measures
 }
 
-/// The score, each domain's figure, and every ratio behind it. Scores of other numbers of domains have other names.
-fn of_platform(plan: &PlatformPlan, records: &[SamplesRecord]) -> Vec<Measure> {
+/// The score, each domain's figure, and every ratio behind it. Scores of other domains have other names, and so have those of guests that
+/// something else executed: none of them is ever put beside another.
+fn of_platform(provenance: &Provenance, plan: &PlatformPlan, records: &[SamplesRecord]) -> Vec<Measure> {
+    let guest = provenance.guest.as_ref();
+    let under =
+        guest.map_or_else(String::new, |guest| format!(" under {}", guest.accelerator.name.to_uppercase()));
     let found = score_platform(plan, records);
     let ratio = |subject: String, headline: bool, value: f64| {
         measure(subject, "ratio to this host", "", Better::Higher, headline, value)
     };
     let names: Vec<&str> = found.counted().map(|domain| domain.name.as_str()).collect();
-    let score = found.score.map(|score| ratio(format!("score of {}", names.join(", ")), true, score.mean));
+    let score =
+        found.score.map(|score| ratio(format!("score of {}{under}", names.join(", ")), true, score.mean));
     let domains = found.domains.iter().flat_map(|domain| {
-        let own = domain.ratio.map(|own| ratio(domain.name.clone(), true, own.mean));
+        let own = domain.ratio.map(|own| ratio(format!("{}{under}", domain.name), true, own.mean));
         let parts = domain
             .metrics
             .iter()
-            .map(|one| ratio(format!("{}, {}", domain.name, one.name), false, one.ratio));
+            .map(|one| ratio(format!("{}{under}, {}", domain.name, one.name), false, one.ratio));
         own.into_iter().chain(parts).collect::<Vec<_>>()
     });
     score.into_iter().chain(domains).collect()

@@ -6,6 +6,7 @@
 //! domains are other scores.
 
 mod advice;
+mod compared;
 mod domain;
 mod insights;
 mod observed;
@@ -15,6 +16,7 @@ mod score;
 mod summary;
 
 pub use advice::{Advice, advice};
+pub use compared::{Moved, MovedFigure, PlatformRunOf, PlatformsCompared, compare_platforms};
 pub use domain::{Ratios, samples_of_domain};
 pub use insights::{Evidence, Finding, Insight, Outcome, insights};
 pub use observed::{disks_of_run, times_of_run};

@@ -38,6 +38,8 @@ pub struct DomainScore {
     pub metrics: Vec<MetricScore>,
     /// The figures of its guests by themselves, each the mean over repetitions.
     pub figures: Vec<Sample>,
+    /// Everything that was measured of it, each the mean over repetitions.
+    pub samples: Vec<Sample>,
     /// The geometric mean of its figures, with its interval over the repetitions.
     pub ratio: Option<Estimate>,
     /// What each of its runs comes to, in a sentence; those of the last repetition.
@@ -59,7 +61,21 @@ pub struct PlatformScore {
     pub score: Option<Estimate>,
 }
 
+impl DomainScore {
+    /// Its figure in each repetition.
+    #[must_use]
+    pub fn repetitions(&self) -> Vec<f64> {
+        self.by_repetition.values().copied().collect()
+    }
+}
+
 impl PlatformScore {
+    /// The score in each repetition that has every domain.
+    #[must_use]
+    pub fn repetitions(&self) -> Vec<f64> {
+        whole(&self.counted().collect::<Vec<_>>())
+    }
+
     /// The domains that have a part in the score.
     pub fn counted(&self) -> impl Iterator<Item = &DomainScore> {
         counted(&self.domains)
@@ -123,6 +139,7 @@ fn domain(plan: &PlatformPlan, one: &PlatformDomain, records: &[SamplesRecord]) 
         weight: plan.weight(&one.name),
         metrics: metrics.collect(),
         figures: figures(of_domain()),
+        samples: means(of_domain(), |_| true),
         ratio: estimate(&by_repetition.values().copied().collect::<Vec<_>>(), plan.seed),
         sentences,
         failures: failures.map(str::to_owned).collect(),
@@ -133,9 +150,17 @@ fn domain(plan: &PlatformPlan, one: &PlatformDomain, records: &[SamplesRecord]) 
 
 /// The figures of guests by themselves, each the mean over the repetitions.
 pub(super) fn figures<'r>(records: impl Iterator<Item = &'r SamplesRecord>) -> Vec<Sample> {
+    means(records, is_own)
+}
+
+/// The samples that are wanted, each the mean over the repetitions.
+fn means<'r>(
+    records: impl Iterator<Item = &'r SamplesRecord>,
+    is_wanted: impl Fn(&Sample) -> bool,
+) -> Vec<Sample> {
     let mut figures: Vec<(Sample, Vec<f64>)> = Vec::new();
     let measured = records.filter_map(|record| record.measured());
-    for figure in measured.flat_map(|measured| &measured.samples).filter(|one| is_own(one)) {
+    for figure in measured.flat_map(|measured| &measured.samples).filter(|one| is_wanted(one)) {
         match figures.iter_mut().find(|(other, _)| other.name == figure.name) {
             Some((_, values)) => values.push(figure.value),
             None => figures.push((figure.clone(), vec![figure.value])),
@@ -146,17 +171,22 @@ pub(super) fn figures<'r>(records: impl Iterator<Item = &'r SamplesRecord>) -> V
     figures.into_iter().filter_map(mean).collect()
 }
 
-/// The mean over domains in each repetition that has all of them, and then over repetitions: domains of one repetition were measured
-/// next to each other.
-fn score(domains: &[DomainScore], seed: u64) -> Option<Estimate> {
-    let counted: Vec<&DomainScore> = counted(domains).collect();
-    let first = counted.first()?;
+/// The mean over domains in each repetition that has all of them.
+fn whole(counted: &[&DomainScore]) -> Vec<f64> {
+    let Some(first) = counted.first() else { return Vec::new() };
     let whole = first.by_repetition.keys().filter_map(|repetition| {
         let values: Option<Vec<f64>> =
             counted.iter().map(|domain| domain.by_repetition.get(repetition).copied()).collect();
         geometric(&values?, |index| counted[index].weight)
     });
-    let whole: Vec<f64> = whole.collect();
+    whole.collect()
+}
+
+/// The mean over domains in each repetition that has all of them, and then over repetitions: domains of one repetition were measured
+/// next to each other.
+fn score(domains: &[DomainScore], seed: u64) -> Option<Estimate> {
+    let counted: Vec<&DomainScore> = counted(domains).collect();
+    let whole = whole(&counted);
     if !whole.is_empty() {
         return estimate(&whole, seed);
     }
@@ -304,9 +334,9 @@ mod tests {
                 all.into_iter().find(|one| one.subject.starts_with("score of ")).expect("there is a score");
             (score.subject, score.value)
         };
-        assert_eq!(score(&records), ("score of storage".into(), 0.25));
+        assert_eq!(score(&records), ("score of storage under TCG".into(), 0.25));
         records.push(measured("memory", 0, &[("copy", Better::Higher, 1.0)]));
-        assert_eq!(score(&records), ("score of storage, memory".into(), 0.5));
+        assert_eq!(score(&records), ("score of storage, memory under TCG".into(), 0.5));
     }
 
     #[test]

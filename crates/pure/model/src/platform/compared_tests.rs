@@ -1,0 +1,93 @@
+use virtbench_record::{Plan, PlatformDomain, SamplesKey, SamplesMeasured, Status};
+
+use super::*;
+
+fn plan(domains: &[&str]) -> PlatformPlan {
+    let domain = |name: &&str| PlatformDomain {
+        name: (*name).into(),
+        runs: Vec::new(),
+        takes_ns: 0,
+        absolute: false,
+        left_out: None,
+    };
+    PlatformPlan {
+        profile: "minute".into(),
+        domains: domains.iter().map(domain).collect(),
+        repetitions: 3,
+        weights: [].into(),
+        accelerator: "auto".into(),
+        environments: Vec::new(),
+        reference: None,
+        seed: 1,
+    }
+}
+
+/// A VM that does so much of what this host does, which is 100.
+fn records(domain: &str, vm: f64) -> Vec<SamplesRecord> {
+    let record = |repetition: u32| {
+        let vm = vm * (1.0 + 0.001 * f64::from(repetition));
+        let sample = |name: &str, unit: &str, value| Sample::new(name, unit, Better::Higher, value);
+        let samples = vec![
+            sample("rate (native)", "1/s", 100.0),
+            sample("rate (vm)", "1/s", vm),
+            sample("rate (vm / native)", "", vm / 100.0),
+        ];
+        let measured = SamplesMeasured { samples, ..SamplesMeasured::default() };
+        SamplesRecord::new(SamplesKey { side: domain.into(), repetition }, 0, Status::measured(measured))
+    };
+    (0..3).map(record).collect()
+}
+
+fn provenance(plan: &PlatformPlan, accelerator: &str) -> Provenance {
+    let mut provenance = virtbench_samples::grid::described(Plan::Platform(plan.clone()));
+    provenance.guest.as_mut().unwrap().accelerator.name = accelerator.into();
+    provenance
+}
+
+fn compared(
+    plans: [&PlatformPlan; 2],
+    accelerators: [&str; 2],
+    records: [&[SamplesRecord]; 2],
+) -> PlatformsCompared {
+    let provenances = [0, 1].map(|run| provenance(plans[run], accelerators[run]));
+    let run =
+        |run: usize| PlatformRunOf { provenance: &provenances[run], plan: plans[run], records: records[run] };
+    compare_platforms([run(0), run(1)], Margin::default())
+}
+
+#[test]
+fn the_domain_that_moved_is_named_with_the_side_that_moved_it() {
+    let plan = plan(&["storage", "memory"]);
+    let before = [records("storage", 50.0), records("memory", 90.0)].concat();
+    let after = [records("storage", 25.0), records("memory", 90.0)].concat();
+    let found = compared([&plan, &plan], ["tcg"; 2], [&before, &after]);
+    let [storage, memory] = found.domains.as_slice() else { panic!("{found:?}") };
+    assert!((storage.times - 0.5).abs() < 1e-9 && storage.verdict == Direction::Worse, "{storage:?}");
+    assert!(storage.regression && found.is_regression() && found.is_judged());
+    let names: Vec<&str> = storage.figures.iter().map(|figure| figure.name.as_str()).collect();
+    assert_eq!(names, ["rate (vm)", "rate (vm / native)"], "natively nothing moved");
+    assert!(memory.verdict == Direction::Equivalent && memory.figures.is_empty(), "{memory:?}");
+    let score = found.score.unwrap();
+    assert!((score.times - 0.5f64.sqrt()).abs() < 1e-9 && score.verdict == Direction::Worse);
+}
+
+#[test]
+fn what_something_else_executed_is_shown_and_not_judged() {
+    let plan = plan(&["storage"]);
+    let (before, after) = (records("storage", 90.0), records("storage", 20.0));
+    let found = compared([&plan, &plan], ["kvm", "tcg"], [&before, &after]);
+    assert_eq!(found.executed_by, Some(["KVM".into(), "TCG".into()]));
+    assert!(found.domains[0].verdict == Direction::Undecided && !found.is_regression() && !found.is_judged());
+    assert!(found.differences.iter().any(|one| one.contains("accelerator")), "{:?}", found.differences);
+}
+
+#[test]
+fn scores_of_other_domains_are_not_compared_and_domains_of_both_are() {
+    let (one, two) = (plan(&["storage", "memory"]), plan(&["storage", "network"]));
+    let before = [records("storage", 50.0), records("memory", 90.0)].concat();
+    let after = [records("storage", 50.0), records("network", 10.0)].concat();
+    let found = compared([&one, &two], ["tcg"; 2], [&before, &after]);
+    assert!(found.score.is_none() && found.domains.len() == 1);
+    assert_eq!(found.unmatched, ["memory", "network"]);
+    assert!(found.undecided().iter().any(|why| why.contains("scores are of other domains")));
+}

@@ -107,6 +107,8 @@ fn no_page_is_wider_than_a_sheet_of_paper_no_chart_is_cut_and_folds_are_open() {
     browser.open(&pages::full()[0].html, true);
     let sheets = browser.sheets();
     assert!((5..=16).contains(&sheets), "{sheets} sheets");
+    browser.open(&named("platform").html, false);
+    assert_eq!(browser.sheets(), 2, "a report card has two sheets");
 }
 
 /// The middle of an element of the page, scrolled into view.

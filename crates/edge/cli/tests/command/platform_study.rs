@@ -42,8 +42,58 @@ fn domains_are_measured_by_their_studies_and_the_score_is_their_mean() {
     assert_eq!(again.code(), 0, "{again:?}");
     assert!(again.stdout.contains("the score over 2 domains, storage and memory"), "{}", again.stdout);
     assert_eq!(fs::read_to_string(out.join("results.jsonl")).unwrap(), results);
-    let markdown = run(&["report", &out.display().to_string(), "--format", "markdown"]);
+    let run_folder = out.display().to_string();
+    let markdown = run(&["report", &run_folder, "--format", "markdown"]);
     assert!(markdown.stdout.contains("the score over 2 domains, storage and memory"), "{markdown:?}");
+    let line = run(&["report", &run_folder, "--format", "line"]);
+    assert!(line.stdout.contains("of this host: storage ") && line.stdout.lines().count() == 1, "{line:?}");
+    against_it(place.path(), &run_folder);
+}
+
+/// Memory once more, with that run in place of this host.
+fn against_it(place: &Path, before: &str) {
+    let out = place.join("after").display().to_string();
+    let memory = ["study", "platform", "--domains", "memory", "--repetitions", "1", "--out", &out];
+    let refused = run(&[&memory[..], &["--accelerator", "tcg", "--reference", before]].concat());
+    assert_eq!(refused.code(), 2, "{refused:?}");
+    assert!(refused.stderr.contains("executed by UML, those of this run are to be by TCG"), "{refused:?}");
+    let done = run(&[&memory[..], &["--accelerator", "uml", "--reference", before, "--json"]].concat());
+    assert_eq!(done.code(), 0, "{done:?}");
+    let json = done.json();
+    assert!(json["score"]["value"].as_f64().unwrap() > 0.0, "{json}");
+    assert!(json["headline"].as_str().unwrap().contains(&format!("of {before}")), "{json}");
+    // Two runs of other domains have no score in common; the domain that both have is compared.
+    let compared = run(&["compare", before, &out]);
+    assert_eq!(compared.code(), 0, "{compared:?}");
+    assert!(compared.stdout.contains("The scores cannot be compared"), "{compared:?}");
+    assert!(compared.stdout.contains("storage in one run only"), "{compared:?}");
+}
+
+#[test]
+fn two_environments_take_the_place_of_this_host_and_a_vm() {
+    let place = folder();
+    let out = place.path().join("run").display().to_string();
+    let done = run(&[
+        "study",
+        "platform",
+        "--domains",
+        "network,memory",
+        "--repetitions",
+        "1",
+        "--out",
+        &out,
+        "--environment",
+        "base=native:",
+        "--environment",
+        "other=native:",
+        "--json",
+    ]);
+    assert_eq!(done.code(), 0, "{done:?}");
+    let json = done.json();
+    assert_eq!(json["of_domains"], serde_json::json!(["memory"]));
+    assert!(json["headline"].as_str().unwrap().starts_with("Other reaches "), "{json}");
+    let network = json["domains"][0]["unavailable"].as_str().unwrap();
+    assert!(network.contains("not in environments that are named"), "{network}");
 }
 
 #[test]
@@ -92,6 +142,12 @@ fn domains_and_weights_that_are_not_known_are_refused_with_those_that_are() {
         &["--domains", "disk"],
         "disk is none of the profile minute: storage, network, memory, processor",
     );
+    refused(&["--domains", "tiles"], "tiles is none of the profile minute");
+    refused(
+        &["--environment", "native:", "--environment", "a=native:", "--environment", "b=native:"],
+        "two are compared",
+    );
+    refused(&["--reference", &path], &path);
     fs::write(&file, "disk = 1\n").unwrap();
     refused(&["--weights", &path], "--weights: disk is no domain");
     fs::write(&file, "storage = -1\n").unwrap();

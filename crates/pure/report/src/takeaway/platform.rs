@@ -111,6 +111,12 @@ pub(crate) fn change(advice: &virtbench_model::platform::Advice) -> String {
 fn cautions(card: &Card<'_>) -> Vec<String> {
     let mut cautions: Vec<String> = emulation(card.provenance).into_iter().collect();
     cautions.extend(other_accelerator(card));
+    cautions.extend(card.others().map(|(used, processors)| {
+        format!(
+            "Other programs used {used:.1} of this host's {processors} processors meanwhile: what computes natively and in a VM had unequal \
+             shares of the rest, so that ratios may be far off to either side. Measure again on a quiet host."
+        )
+    }));
     cautions.extend(card.found.domains.iter().filter_map(missing));
     if card.plan.repetitions < 3 {
         let times = if card.plan.repetitions == 1 { "once" } else { "twice" };

@@ -22,6 +22,7 @@
 
   const charts = all("svg.chart[role=img]");
   for (const chart of charts) {
+    if (onPaper && chart.closest(".screen")) continue;
     if (!seen(chart)) fault("a chart is not seen", chart);
     const named = chart.getAttribute("aria-labelledby").split(" ").map((id) => document.getElementById(id));
     if (!named.every((one) => one && one.parentElement === chart && one.textContent.length > 5)) fault("no name", chart);
@@ -54,7 +55,7 @@
 
   // Every figure says where its values stand, and they stand there.
   const titles = all("h2, h3").map((title) => title.textContent);
-  for (const figure of all("figure").filter((figure) => figure.querySelector("svg.chart"))) {
+  for (const figure of all("figure").filter((figure) => figure.querySelector("svg.chart") && !(onPaper && figure.closest(".screen")))) {
     const own = figure.querySelector("details.values table tbody tr");
     const elsewhere = /Values: the table under (.*)\.$/.exec(figure.querySelector("figcaption").textContent.trim());
     const stands = elsewhere && (titles.some((title) => title.startsWith(elsewhere[1])) || elsewhere[1].startsWith("the same title"));
@@ -62,7 +63,9 @@
   }
   for (const element of all("[src], [href]")) {
     const target = element.getAttribute("src") || element.getAttribute("href");
-    if (!target.startsWith("data:")) fault("from elsewhere", element);
+    // A link to a part of the page, or to a page beside it, loads nothing.
+    const isBeside = element.tagName === "A" && /^(#|[^:/][^:]*\.html$)/.test(target);
+    if (!target.startsWith("data:") && !isBeside) fault("from elsewhere", element);
   }
 
   const shade = (colour) => {

@@ -9,6 +9,7 @@ pub mod synthetic;
 
 mod desktops;
 mod fence;
+mod platform;
 mod runs;
 mod studies;
 pub mod tiles;
@@ -62,6 +63,7 @@ pub fn every_kind() -> Vec<(&'static str, Provenance, Records)> {
         named("desktops", desktops::study()),
         named("tiles", tiles::study()),
         named("network", studies::network()),
+        named("platform", platform::study()),
     ]
 }
 
@@ -107,6 +109,8 @@ fn whole() -> Vec<Page> {
         page("predictions", 2, of(&studies::predictions())),
         // Two figures with two metrics each.
         page("fence", 2 + 1, fence::page()),
+        // The domains beside each other, and the figures of four; paper shows neither.
+        page("platform", 1 + 4, of(&platform::study())),
     ]
 }
 

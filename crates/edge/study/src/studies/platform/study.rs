@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use virtbench_model::platform::{disks_of_run, samples_of_domain, times_of_run};
 use virtbench_record::{
-    Plan, PlatformDomain, PlatformPlan, Provenance, Records, SamplesKey, SamplesMeasured,
+    Plan, PlatformDomain, PlatformPlan, PlatformRun, Provenance, Records, SamplesKey, SamplesMeasured,
 };
 use virtbench_runs::{LoadedRun, load_any_run};
 
@@ -71,10 +71,18 @@ impl PlatformStudy {
         }
         let watch = HostWatch::begin();
         let mut runs: Vec<(String, LoadedRun<Records>)> = Vec::new();
-        for run in &domain.runs {
+        // In turn from one end and from the other, so that what changes slowly on a host is in both alike.
+        let turn: Vec<&PlatformRun> = match key.repetition % 2 {
+            0 => domain.runs.iter().collect(),
+            _ => domain.runs.iter().rev().collect(),
+        };
+        for run in turn {
             let folder = folder.join(run.folder(&key.side, key.repetition));
             run_part(&self.program, run, &folder, Duration::from_nanos(domain.takes_ns), progress)?;
             runs.push((run.name.clone(), read(&folder)?));
+        }
+        if key.repetition % 2 == 1 {
+            runs.reverse();
         }
         let of_runs: Vec<(String, &Provenance, &Records)> =
             runs.iter().map(|(name, run)| (name.clone(), &run.provenance, &run.records)).collect();

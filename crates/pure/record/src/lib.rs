@@ -52,6 +52,7 @@ mod predictions_plan;
 mod profile;
 mod provenance;
 mod records;
+mod sample;
 mod samples;
 mod samples_summary;
 mod set_start;
@@ -150,7 +151,8 @@ pub use provenance::{
     parse_provenance,
 };
 pub use records::Records;
-pub use samples::{Sample, SamplesKey, SamplesMeasured, SamplesRecord, TimeCounts};
+pub use sample::Sample;
+pub use samples::{SamplesKey, SamplesMeasured, SamplesRecord, TimeCounts};
 pub use samples_summary::{SampleNumbers, SamplesSideNumbers, SamplesSummary, TimePeak};
 pub use set_start::{MemberStart, SetStart};
 pub use setup::{BackingFacts, DeviceFacts, NotHonoured, SetupFacts};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::samples::Sample;
+use crate::sample::Sample;
 
 /// Figures of another run of a platform, as they are divided by. They are copied, so that a run folder is whole by itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

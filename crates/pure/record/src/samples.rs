@@ -7,29 +7,7 @@ use crate::host_use::HostUse;
 use crate::measurement::{Measurement, MeasurementKey, NoDetail};
 use crate::plan::Plan;
 use crate::platform_observed::PlatformObserved;
-use crate::workload::Better;
-
-/// One number that was measured.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Sample {
-    /// What was measured.
-    pub name: String,
-    /// Its unit: `B/s`, `1/s`, `ns`, `%`, or another one.
-    pub unit: String,
-    /// Which direction is better.
-    pub better: Better,
-    /// How much it was.
-    pub value: f64,
-}
-
-impl Sample {
-    /// A number in a unit.
-    #[must_use]
-    pub fn new(name: impl Into<String>, unit: &str, better: Better, value: f64) -> Self {
-        Self { name: name.into(), unit: unit.to_owned(), better, value }
-    }
-}
+use crate::sample::Sample;
 
 /// How often a time was in each range.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

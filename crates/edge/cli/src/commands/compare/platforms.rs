@@ -38,11 +38,8 @@ pub fn execute(args: &CompareRunsArgs, folders: [&Path; 2], margin: Margin) -> O
     } else if args.markdown {
         write!(out, "{}", platforms_markdown(&compared)).map_err(Failure::from)
     } else {
-        let sentences = takeaway.cautions.iter().chain([&takeaway.headline]).chain(&takeaway.details);
-        sentences
-            .map(|sentence| writeln!(out, "{sentence}"))
-            .collect::<io::Result<()>>()
-            .map_err(Failure::from)
+        let mut sentences = takeaway.cautions.iter().chain([&takeaway.headline]).chain(&takeaway.details);
+        sentences.try_for_each(|sentence| writeln!(out, "{sentence}")).map_err(Failure::from)
     };
     if compared.domains.is_empty() {
         return Err(Failure::message(Kind::Undecided, "the two runs have no domain in common"));

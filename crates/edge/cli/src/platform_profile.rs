@@ -44,6 +44,11 @@ const NO_ENVIRONMENTS: &str = "is measured on this host alone, not in environmen
 /// The control plane that is measured where there is one.
 const HYPERVISOR: &str = "libvirt+qemu:///system";
 
+/// Where it answers.
+const SOCKETS: [&str; 2] = ["/var/run/libvirt/libvirt-sock", "/var/run/libvirt/virtqemud-sock"];
+const NO_LIBVIRT: &str =
+    "libvirt does not run on this host: install and start libvirtd (Debian: libvirt-daemon-system)";
+
 /// The words of a study, and about how many seconds it takes.
 type Part = (&'static [&'static str], u64);
 
@@ -86,7 +91,7 @@ const QUICK: Amounts = Amounts {
     processor: (&["cpu:threads=1,kernel=250ms"], 40),
     vms: "1,2",
     neighbours: Some((&["load:size=4k,read=67,random=100,outstanding=16,ramp=500ms,time=2s"], 25)),
-    adapters: Some((&["--grid", "minute", "--setup", WRITE_THROUGH], 40)),
+    adapters: Some((SHORT_ADAPTERS, 60)),
     database: Some((&["--users", "1,4,16", "--time", "6s", "--search-time", "3s", "--ramp", "1s"], 180)),
     application: Some((&["redis", "--neighbours", "0"], 60)),
     operations: Some((&["--vms", "4", "--rate", "60/min", "--time", "30s", "--piece", "30s"], 60)),
@@ -101,7 +106,7 @@ const FULL: Amounts = Amounts {
     processor: (&["cpu:threads=1"], 180),
     vms: "1,2,4",
     neighbours: Some((&["load:size=4k,read=67,random=100,outstanding=16,time=30s"], 240)),
-    adapters: Some((&["--grid", "quick", "--setup", WRITE_THROUGH], 600)),
+    adapters: Some((&["--grid", "quick", "--adapters", ADAPTERS, "--setup", WRITE_THROUGH], 600)),
     database: Some((&["--time", "120s"], 1200)),
     application: Some((&["redis", "--neighbours", "1"], 180)),
     operations: Some((&["--rate", "60/min", "--vms", "10"], 360)),
@@ -109,6 +114,22 @@ const FULL: Amounts = Amounts {
     desktops: Some((&["--environment", "vm"], 1800)),
 };
 
+const SHORT_ADAPTERS: &[&str] = &[
+    "--grid",
+    "quick",
+    "--ramp",
+    "100ms",
+    "--time",
+    "200ms",
+    "--size",
+    "256MiB",
+    "--adapters",
+    ADAPTERS,
+    "--setup",
+    WRITE_THROUGH,
+];
+/// The usual adapter first.
+const ADAPTERS: &str = "virtio-blk,virtio-scsi,nvme,mptsas1068";
 /// Beside the usual adapter, so that what a write costs is measured.
 const WRITE_THROUGH: &str = "virtio-blk,cache=writethrough";
 
@@ -131,7 +152,11 @@ pub fn domains(profile: ProfileArg, options: &PartOptions<'_>) -> Vec<PlatformDo
     all.extend(amounts.application.map(|part| here("application", "application", part, options, true)));
     let operations = |part| {
         let on = ["--platform", HYPERVISOR, "--leave-out"];
-        absolute(with(here("operations", "operations", part, options, false), &on))
+        let operations = absolute(with(here("operations", "operations", part, options, false), &on));
+        match SOCKETS.iter().any(|socket| Path::new(socket).exists()) {
+            true => operations,
+            false => PlatformDomain { runs: Vec::new(), left_out: Some(NO_LIBVIRT.into()), ..operations },
+        }
     };
     all.extend(amounts.operations.map(operations));
     all.extend(amounts.tiles.map(|part| absolute(here("tiles", "tiles", part, options, true))));

@@ -1,6 +1,5 @@
 //! Applications that a study measures, as a command shows them.
 
-use std::io::{self, IsTerminal as _};
 use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
@@ -11,13 +10,13 @@ use crate::exit::{Failure, Kind};
 use crate::guests::guests_kind;
 use crate::lab_failure::lab_kind;
 use crate::say::tell;
-use crate::{interrupt, progress};
+use crate::{interrupt, progress, say};
 
-/// Off a terminal, the longest without a line.
+/// The longest without a line, where lines are wanted.
 const LINE_EVERY: Duration = Duration::from_secs(30);
 
-/// Does something that tells of its progress: what it does is shown on a terminal, and in a line now and then
-/// elsewhere; remarks go to stderr.
+/// Does something that tells of its progress: what it does is shown on a terminal, and in a line now and then where
+/// lines are wanted; remarks go to stderr.
 pub fn with_progress<T>(
     act: impl FnOnce(&mut Progress<'_>) -> Result<T, ApplicationsError>,
 ) -> Result<T, Failure> {
@@ -26,17 +25,15 @@ pub fn with_progress<T>(
 
 /// The same of something that fails otherwise.
 pub fn shown<T>(act: impl FnOnce(&mut Progress<'_>) -> T) -> T {
-    let is_terminal = io::stderr().is_terminal();
-    let mut shown = Shown { bar: progress::timer(None, ""), is_terminal, told: Instant::now() };
+    let mut shown = Shown { bar: progress::timer(None, ""), told: Instant::now() };
     let done = act(&mut Progress { stop: interrupt::flag(), observer: &mut shown });
     shown.bar.finish_and_clear();
     done
 }
 
-/// What is being done, on a terminal or in lines.
+/// What is being done.
 struct Shown {
     bar: ProgressBar,
-    is_terminal: bool,
     told: Instant,
 }
 
@@ -44,7 +41,7 @@ impl Observer for Shown {
     fn event(&mut self, event: Event<'_>) {
         match event {
             Event::Remark(what) => self.bar.suspend(|| tell!("{what}")),
-            Event::Doing(what) if self.is_terminal => {
+            Event::Doing(what) if !say::is_in_lines() => {
                 self.bar.set_message(what.to_owned());
                 self.bar.tick();
             }

@@ -98,7 +98,8 @@ pub struct Arguments {
     /// more
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
-    /// How a study says on stderr how far it is: for people, or as a JSON object a line for programs that watch
+    /// How a command says on stderr how far it is: a bar on a terminal and nothing elsewhere, lines at intervals for the log of
+    /// a job, or, for a study, a JSON object a line for programs that watch
     #[arg(long, global = true, value_enum, default_value = "text", hide_default_value = true)]
     pub progress: ProgressArg,
     /// What to do.
@@ -109,8 +110,10 @@ pub struct Arguments {
 /// For whom progress is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ProgressArg {
-    /// People
+    /// A bar on a terminal, nothing elsewhere
     Text,
+    /// Lines, for the log of a job
+    Lines,
     /// Programs
     Json,
 }

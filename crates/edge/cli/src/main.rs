@@ -51,8 +51,10 @@ fn main() -> ExitCode {
         return exit::report(Err(first_minute::told()));
     }
     let matches = args::command().get_matches();
-    if matches.get_one("progress") == Some(&args::ProgressArg::Json) {
-        say::to_machines();
+    match matches.get_one("progress") {
+        Some(args::ProgressArg::Json) => say::to_machines(),
+        Some(args::ProgressArg::Lines) => say::in_lines(),
+        Some(args::ProgressArg::Text) | None => {}
     }
     if let Err(failure) = log::install(matches.get_count("verbose")) {
         return exit::report(Err(failure));

@@ -1,7 +1,7 @@
 //! Progress with time left, on a terminal; silence elsewhere.
 //!
 //! One look for all: what is done, a bar, how much of it and the time left; where nobody knows how long it takes, what is done and
-//! for how long already. What lasts for hours, a study or an appliance, says a line at intervals where there is no terminal.
+//! for how long already. `--progress lines` has what lasts for long say lines in place of it, for the log of a job.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,6 +12,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use virtbench_units::format_duration_ns;
 use virtbench_workload::AccessSpec;
 
+use crate::say::tell;
 use crate::{log, say};
 
 /// How often what moves by itself is drawn.
@@ -60,7 +61,7 @@ fn left(time: Duration) -> String {
 
 /// A bar and lines of what happens would write over each other.
 fn shown(bar: ProgressBar) -> ProgressBar {
-    if log::is_shown() || say::is_for_machines() {
+    if log::is_shown() || say::is_for_machines() || say::is_in_lines() {
         bar.set_draw_target(ProgressDrawTarget::hidden());
     }
     bar
@@ -92,6 +93,15 @@ pub fn spinner(what: &str) -> ProgressBar {
     bar.tick();
     bar.enable_steady_tick(TURN);
     bar
+}
+
+/// One of the pieces of a [`counted`] bar is done, and came to this; a line of its own where lines are wanted.
+pub fn step(bar: &ProgressBar, what: String) {
+    if say::is_in_lines() {
+        tell!("{what}");
+    }
+    bar.set_message(what);
+    bar.inc(1);
 }
 
 /// Does what takes a time that nobody knows, with a [`spinner`].

@@ -44,6 +44,19 @@ pub fn is_for_machines() -> bool {
     FOR_MACHINES.load(Ordering::Relaxed)
 }
 
+/// Whether progress is told in lines.
+static IN_LINES: AtomicBool = AtomicBool::new(false);
+
+/// From now on progress is lines at intervals, and no bar.
+pub fn in_lines() {
+    IN_LINES.store(true, Ordering::Relaxed);
+}
+
+/// Whether progress is told in lines.
+pub fn is_in_lines() -> bool {
+    IN_LINES.load(Ordering::Relaxed)
+}
+
 /// Writes an event to stderr, for machines.
 pub fn event(event: &Value) {
     let _ = writeln!(io::stderr().lock(), "{event}");

@@ -12,8 +12,8 @@ use virtbench_workload::LoadSpec;
 use super::load;
 use crate::args::saturate::{ArrivalsArg, SaturateArgs};
 use crate::exit::{Failure, Kind, Outcome};
-use crate::interrupt;
 use crate::say::{print_json, tell};
+use crate::{interrupt, progress};
 
 /// A target as a search sees it.
 pub(super) struct Searched<'a>(pub &'a Target);
@@ -49,8 +49,11 @@ pub fn execute(args: &SaturateArgs) -> Outcome {
         ..SaturationRules::new(spec.time_ns as f64 / 1e9)
     };
     tell!("at most {} runs of {:.1} s", rules.most_runs(), (spec.ramp_ns + spec.time_ns) as f64 / 1e9);
-    let found =
-        saturate(&mut Searched(&target), &spec, rules, interrupt::flag(), &mut announce).map_err(failure)?;
+    let bar = progress::counted(rules.most_runs() as usize, "searching");
+    let mut announce = |run: &SaturationRun<'_>| progress::step(&bar, in_words(run));
+    let found = saturate(&mut Searched(&target), &spec, rules, interrupt::flag(), &mut announce);
+    bar.finish_and_clear();
+    let found = found.map_err(failure)?;
     let mut out = std::io::stdout().lock();
     if args.load.json {
         let report = Report {
@@ -67,14 +70,15 @@ pub fn execute(args: &SaturateArgs) -> Outcome {
     Ok(())
 }
 
-fn announce(run: &SaturationRun<'_>) {
+/// A run of the search in a line.
+fn in_words(run: &SaturationRun<'_>) -> String {
     let asked = match run.probe {
         Probe::Closed => "closed loop".to_owned(),
         Probe::Offered { per_second } => format!("{per_second:.0}/s offered"),
     };
     let total = &run.outcome.total;
     let latency = total.latency_ns.map_or_else(|| "-".into(), |latency| table::time(latency.mean));
-    tell!("run {}: {asked}, {:.0}/s done, mean latency {latency}", run.number, total.iops);
+    format!("run {}: {asked}, {:.0}/s done, mean latency {latency}", run.number, total.iops)
 }
 
 /// What `--json` prints. Rates are in operations per second, latencies in nanoseconds from the

@@ -17,9 +17,9 @@ use super::saturate::{Searched, failure};
 use super::{grid, load};
 use crate::args::surface::SurfaceArgs;
 use crate::exit::{Failure, Kind, Outcome};
-use crate::interrupt;
 use crate::say::{print_json, tell};
 use crate::text_table::{TextTable, right};
+use crate::{interrupt, progress};
 
 /// Times of a point where neither the command line nor a grid file says any, in nanoseconds: the
 /// paper's three minutes are for the paper's hundred points.
@@ -53,11 +53,14 @@ pub fn execute(args: &SurfaceArgs) -> Outcome {
     let seconds = (base.ramp_ns + base.time_ns) as f64 / 1e9 * budget as f64;
     tell!("at most {budget} measurements for {} points, {seconds:.0} s", points.len());
     let plan = SurfacePlan { points, base, budget, error: args.error };
+    let bar = progress::counted(budget, "measuring");
     let found =
         measure_surface(&mut Searched(&target), &plan, interrupt::flag(), &mut |number, point, outcome| {
-            tell!("point {number}: {point}: {:.2} MB/s", outcome.total.bytes_per_second / 1e6);
-        })
-        .map_err(failure)?;
+            let rate = outcome.total.bytes_per_second / 1e6;
+            progress::step(&bar, format!("point {number}: {point}: {rate:.2} MB/s"));
+        });
+    bar.finish_and_clear();
+    let found = found.map_err(failure)?;
     let fitted = found
         .fitted
         .as_ref()

@@ -149,7 +149,7 @@ impl Cache {
 /// A cache in which the recipe is built, with what the build printed.
 fn built() -> (Cache, Value) {
     let cache = Cache::new();
-    let done = cache.run(&["build", &cache.recipe(), "--json"]);
+    let done = cache.run(&["build", &cache.recipe(), "--json", "--progress", "lines"]);
     assert_eq!(done.code(), 0, "{done:?}");
     for phase in ["resolving", "configuring", "finishing", "image"] {
         assert!(done.stderr.contains(&format!("tiny: {phase}")), "{phase}: {}", done.stderr);

@@ -128,7 +128,7 @@ fn predictions_go_on_after_a_kill_with_the_folder_alone() {
     fs::remove_file(&cases).unwrap();
     fs::remove_file(&costs).unwrap();
     let profile = fs::read(out.join("profiles/dd-1.json")).unwrap();
-    let resumed = finish(study(&["--resume", "--json"]));
+    let resumed = finish(study(&["--resume", "--json", "--progress", "lines"]));
     assert_eq!(resumed.code(), 0, "{resumed:?}");
     assert_eq!(fs::read(out.join("profiles/dd-1.json")).unwrap(), profile, "profiled once");
     assert_eq!(long_figures(&resumed.stdout), Vec::<String>::new());

@@ -88,7 +88,7 @@ fn native_and_vm_are_measured_and_one_page_shows_the_difference() {
     let out = folder.path().join("run");
     // Disks that others flush stall for 1.4 s: something is to complete in each measurement.
     let mut arguments = small_study(folder.path(), &out, "2s", 2);
-    arguments.push("--json".to_owned());
+    arguments.extend(["--json", "--progress", "lines"].map(str::to_owned));
     let done = finish(study(&arguments));
     assert_eq!(done.code(), 0, "{done:?}");
     let json = done.json();
@@ -96,7 +96,7 @@ fn native_and_vm_are_measured_and_one_page_shows_the_difference() {
     assert!(json["headline"].as_str().unwrap().contains("of native throughput"));
     numbers_are_there(&json);
     let progress = done.stderr.lines().filter(|line| line.contains(" left: ")).count();
-    assert!(progress >= 5, "off a terminal there is no progress: {}", done.stderr);
+    assert!(progress >= 5, "the log of a job has no progress: {}", done.stderr);
     report_is_readable(&out);
     assert_clean(&out);
     let provenance = run_json(&out);

@@ -1,6 +1,5 @@
 //! `virtbench appliance build`
 
-use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
@@ -11,7 +10,7 @@ use virtbench_recipe::Manifest;
 use crate::args::appliance::ApplianceBuildArgs;
 use crate::exit::Outcome;
 use crate::say::{self, print_json, say, tell};
-use crate::{interrupt, log, progress};
+use crate::{interrupt, progress};
 
 use super::words::on_disk;
 use crate::appliance_failure::failure;
@@ -58,7 +57,7 @@ pub fn execute(args: &ApplianceBuildArgs) -> Outcome {
     Ok(())
 }
 
-/// Progress on stderr: a line that changes on a terminal, lines at intervals elsewhere, objects for programs.
+/// Progress on stderr: a line that changes on a terminal, lines at intervals where they are wanted, objects for programs.
 struct Shown {
     name: String,
     begun: Instant,
@@ -68,8 +67,8 @@ struct Shown {
 
 impl Shown {
     fn new(name: &str) -> Self {
-        let draws = io::stderr().is_terminal() && !say::is_for_machines() && !log::is_shown();
-        let bar = draws.then(|| progress::spinner(name));
+        let says = say::is_for_machines() || say::is_in_lines();
+        let bar = (!says).then(|| progress::spinner(name));
         Self { name: name.to_owned(), begun: Instant::now(), said: None, bar }
     }
 

@@ -10,6 +10,7 @@
 //! and makes its files anew, so that what differs from one start to the next is in the spread of the turns.
 
 use std::fs;
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::UNIX_EPOCH;
@@ -29,7 +30,7 @@ use crate::args::compare::CompareRunsArgs;
 use crate::commands::study::folder_path;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::interrupt;
-use crate::say::{is_for_machines, tell};
+use crate::say::{is_for_machines, is_in_lines, tell};
 use crate::study_file;
 
 const FILE: &str = "alternate.json";
@@ -71,7 +72,9 @@ pub fn measure(args: &CompareRunsArgs) -> Result<[PathBuf; 2], Failure> {
         for index in order {
             let folder = turn_folder(&folders[index], turn);
             if !is_complete(&folder) && !interrupt::requested() {
-                tell!("turn {turn} of {}: {}", plan.turns, NAMES[index]);
+                if is_in_lines() || io::stderr().is_terminal() {
+                    tell!("turn {turn} of {}: {}", plan.turns, NAMES[index]);
+                }
                 plan.sides[index].run(&folder).map_err(|failure| kept(failure, NAMES[index], turn, &out))?;
             }
             if interrupt::requested() {
@@ -160,6 +163,8 @@ impl SidePlan {
         }
         if is_for_machines() {
             command.arg("--progress=json");
+        } else if is_in_lines() {
+            command.arg("--progress=lines");
         }
         let status = run_watched(command, interrupt::flag())
             .with_context(|| format!("{} cannot be started", self.command.display()))?;

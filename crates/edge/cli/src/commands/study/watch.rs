@@ -1,6 +1,5 @@
 //! What is shown and noticed while a study measures.
 
-use std::io::{self, IsTerminal as _};
 use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
@@ -13,15 +12,15 @@ use crate::company::Company;
 use crate::say::tell;
 use crate::{log, progress, say};
 
-/// Off a terminal, the longest without a line.
+/// The longest without a line, where lines are wanted.
 const LINE_EVERY: Duration = Duration::from_secs(30);
 
-/// A bar on a terminal, lines elsewhere; and who else uses the host.
+/// A bar on a terminal, or lines where they are wanted; and who else uses the host.
 pub struct StudyProgress {
     bar: ProgressBar,
     /// What is to be measured, once that is known.
     estimate: Option<Estimate>,
-    /// None on a terminal.
+    /// None where nobody wants lines.
     lines: Option<(Instant, Lines)>,
     /// Steps of a search that are done, and how many there can be at most: nobody knows how many are left.
     search: Option<(u64, u64)>,
@@ -39,8 +38,7 @@ impl StudyProgress {
     fn begin(&mut self, bar: ProgressBar) {
         self.bar.finish_and_clear();
         self.bar = bar;
-        let for_people = !say::is_for_machines() && !io::stderr().is_terminal();
-        self.lines = for_people.then(|| (Instant::now(), Lines::default()));
+        self.lines = say::is_in_lines().then(|| (Instant::now(), Lines::default()));
         self.company = Some(Company::new());
     }
 
@@ -226,6 +224,16 @@ mod tests {
         assert_eq!(at(5, 40), None);
         assert_eq!(at(5, 50).as_deref(), Some("12 %, about 5m 50s left"));
         assert_eq!(at(40, 60).as_deref(), Some("100 %, about 0s left"));
+    }
+
+    #[test]
+    fn nothing_is_told_but_on_a_terminal_unless_lines_are_wanted() {
+        let mut watch = StudyProgress::new();
+        watch.begin(ProgressBar::hidden());
+        assert!(watch.lines.is_none());
+        say::in_lines();
+        watch.begin(ProgressBar::hidden());
+        assert!(watch.lines.is_some());
     }
 
     #[test]

@@ -341,7 +341,7 @@ pub fn write_whole<T: Serialize>(path: &Path, value: &T) -> Result<(), FolderErr
 
 /// The first part of a run that another one does not share.
 fn first_difference(stored: &Provenance, wanted: &Provenance) -> Option<Cow<'static, str>> {
-    let differs = (stored.host != wanted.host).then_some("the host".into());
+    let differs = (!stored.host.is_same_host(&wanted.host)).then_some("the host".into());
     stored.plan.first_difference(&wanted.plan).or(differs)
 }
 

@@ -1,8 +1,8 @@
 use super::*;
 use tempfile::TempDir;
 use virtbench_record::{
-    DiskFacts, FORMAT, GridPlan, HostFacts, LoadOutcome, Measured, Plan, PointKey, PointStatus, RUN_FORMAT,
-    SetRecord, TargetFacts, TargetKind,
+    ClockFacts, DiskFacts, FORMAT, GridPlan, HostFacts, HostTuning, LoadOutcome, Measured, Plan, PointKey,
+    PointStatus, RUN_FORMAT, SetRecord, TargetFacts, TargetKind,
 };
 use virtbench_samples::host::host_use;
 use virtbench_units::{LatencyRecorder, decode_histogram};
@@ -211,6 +211,24 @@ fn another_plan_is_named() {
     let other = described(Plan::NativeVsVm(GridPlan { outstanding: 99, ..plan() }));
     let error = RunFolder::<PointRecord>::resume(temp.path(), &other).unwrap_err();
     assert!(error.to_string().contains("the queue depth"), "{error}");
+}
+
+#[test]
+fn what_is_measured_of_a_host_makes_it_no_other_host_and_how_it_is_set_does() {
+    let clock = |source: &str, read_ns| HostTuning {
+        clock: Some(ClockFacts { source: source.into(), read_ns, ..ClockFacts::default() }),
+        ..HostTuning::default()
+    };
+    let on = |tuning: Option<HostTuning>| {
+        let mut provenance = provenance();
+        provenance.host.tuning = tuning;
+        provenance
+    };
+    let begun = on(Some(clock("tsc", 20)));
+    assert_eq!(first_difference(&begun, &on(Some(clock("tsc", 35)))), None);
+    assert_eq!(first_difference(&on(None), &begun), None, "a run of before does not say");
+    let other = first_difference(&begun, &on(Some(clock("hpet", 20))));
+    assert_eq!(other.as_deref(), Some("the host"));
 }
 
 #[test]

@@ -49,3 +49,18 @@ pub struct HostTuning {
     /// Frequencies of the processors; a virtual machine is mostly told none.
     pub frequency: Option<FrequencyFacts>,
 }
+
+impl HostTuning {
+    /// What is set, without what was measured or counted.
+    #[must_use]
+    pub fn settings(&self) -> Self {
+        let mut settings = self.clone();
+        if let Some(clock) = &mut settings.clock {
+            clock.read_ns = 0;
+        }
+        if let Some(ksm) = &mut settings.ksm {
+            ksm.sharing_pages = 0;
+        }
+        settings
+    }
+}

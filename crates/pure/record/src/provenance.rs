@@ -56,6 +56,20 @@ pub struct HostFacts {
     pub disk: DiskFacts,
 }
 
+impl HostFacts {
+    /// Whether a run that was begun on the other host can be gone on with on this one. What was measured of a host, or counted on it, is another number
+    /// each time; runs of before do not say how their host was set.
+    #[must_use]
+    pub fn is_same_host(&self, other: &Self) -> bool {
+        let bare = |host: &Self| Self { tuning: None, ..host.clone() };
+        let are_set_alike = match (&self.tuning, &other.tuning) {
+            (Some(one), Some(another)) => one.settings() == another.settings(),
+            _ => true,
+        };
+        are_set_alike && bare(self) == bare(other)
+    }
+}
+
 /// What executes the guest's instructions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -67,7 +67,9 @@ fn ids_are_unique_and_what_refers_to_one_finds_it() {
     for page in pages::full() {
         let ids = values(&page.html, "id");
         let unique: BTreeSet<&String> = ids.iter().collect();
-        assert_eq!(unique.len(), ids.len(), "{}", page.name);
+        let again: Vec<&String> =
+            unique.iter().copied().filter(|id| ids.iter().filter(|other| other == id).count() > 1).collect();
+        assert!(again.is_empty(), "{}: {again:?} several times", page.name);
         let named = values(&page.html, "aria-labelledby").join(" ");
         for name in named.split(' ') {
             assert!(unique.contains(&name.to_owned()), "{}: {name}", page.name);

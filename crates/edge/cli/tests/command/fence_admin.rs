@@ -94,7 +94,9 @@ fn devices_are_calibrated_without_changing_them_and_served_by_what_was_found() {
     assert!(before == after, "calibration changed a device");
     let json = found.json();
     assert!(json["slow"]["errors"]["batches"].as_u64().unwrap() >= 50, "{json}");
-    assert!(json["fast"]["per_io_us"].as_f64().unwrap() > 0.0, "{json}");
+    // A busy host may leave all of it to one of the two.
+    let costs = ["base_us", "per_io_us"].map(|part| json["fast"][part].as_f64().unwrap());
+    assert!(costs.iter().sum::<f64>() > 0.0 && costs.iter().all(|cost| *cost >= 0.0), "{json}");
     assert!(json["slow"]["knots"].as_array().unwrap().len() > 2, "{json}");
     let text = fence.command("calibrate", &["--time", "100ms"]);
     assert!(text.stdout.contains("held-out batches") && text.stdout.contains("within 5 ms"), "{text:?}");

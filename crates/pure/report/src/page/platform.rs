@@ -43,8 +43,8 @@ pub(crate) fn page(provenance: &Provenance, plan: &PlatformPlan, records: &[Samp
         (head.opening(&score(&card)))
         (dearest(&card))
         (changes(&card))
-        section aria-labelledby="domains" {
-            h2 id="domains" { "What was measured" }
+        section aria-labelledby="measured" {
+            h2 id="measured" { "What was measured" }
             p { "1 is " (plan.base()) ", more is better: a figure of " (plan.subject()) " divided by that of " (plan.base())
                 ", turned round where less is better." }
             (table(&card))

@@ -17,6 +17,7 @@ use crate::application_study_rows::application_study_csv;
 use crate::card::Card;
 use crate::desktops_rows::desktops_csv;
 use crate::oltp_rows::oltp_csv;
+use crate::operations_metrics::operations_metrics;
 use crate::operations_rows::operations_csv;
 use crate::outline::Outline;
 use crate::page;
@@ -166,7 +167,10 @@ pub fn documents(
             (trials_csv(records.trials()), Some(("results.md", trials_markdown(records.trials()))))
         }
         Plan::Oltp(_) => (oltp_csv(records.oltp())?, None),
-        Plan::Operations(_) => (operations_csv(records.operations())?, None),
+        Plan::Operations(plan) => {
+            let metrics = operations_metrics(&plan.platform, &analyse_operations(plan, records.operations()));
+            (operations_csv(records.operations())?, Some(("operations.prom", metrics)))
+        }
         Plan::Application(plan) => (application_study_csv(plan, records.application())?, None),
         Plan::Desktops(plan) => (desktops_csv(plan, records.desktops())?, None),
         Plan::Tiles(plan) => (tiles_csv(plan, records.tiles())?, None),

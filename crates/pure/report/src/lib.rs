@@ -21,6 +21,7 @@ mod history;
 mod history_words;
 mod matrix;
 mod oltp_rows;
+mod operations_metrics;
 mod operations_rows;
 mod outline;
 mod page;

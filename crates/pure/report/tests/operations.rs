@@ -46,6 +46,23 @@ fn fewer_arrivals_by_chance_are_no_doubt_about_the_platform_and_late_ends_are() 
 }
 
 #[test]
+fn a_run_has_its_figures_as_metrics_for_prometheus() {
+    let written = documents(&facts(), &Records::Operations(operations::records()), &BTreeMap::new()).unwrap();
+    let (name, text) = written.more.unwrap();
+    assert_eq!(name, "operations.prom");
+    let step = r#"platform="libvirt+qemu:///system?pool=default",vms="20",asked="500",operation="power_on""#;
+    for labels in [
+        format!("virtbench_management_operations_total{{{step},outcome=\"busy\"}} "),
+        format!("virtbench_management_median_seconds{{{step}}} "),
+        format!("virtbench_management_most_seconds{{{step}}} "),
+        format!("virtbench_management_phase_seconds{{{step},phase=\"running\"}} "),
+    ] {
+        assert!(text.contains(&labels), "{labels}: {text}");
+    }
+    assert!(text.contains("# TYPE virtbench_management_operations counter\n") && text.ends_with("# EOF\n"));
+}
+
+#[test]
 fn the_page_of_operations_has_phases_latencies_and_failures() {
     let html =
         documents(&facts(), &Records::Operations(operations::records()), &BTreeMap::new()).unwrap().html;

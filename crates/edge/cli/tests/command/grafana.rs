@@ -48,6 +48,33 @@ fn exported() -> String {
     fs::read_to_string(export).unwrap()
 }
 
+/// The figures of management operations on libvirt's own test driver, as their run folder has them.
+fn of_operations() -> String {
+    let folder = folder();
+    let out = folder.path().join("run");
+    let words = [
+        "study",
+        "operations",
+        "--platform",
+        "libvirt+test:///default?pool=default-pool",
+        "--vms",
+        "2",
+        "--clients",
+        "1",
+        "--time",
+        "2s",
+        "--piece",
+        "2s",
+        "--ramp",
+        "0s",
+        "--leave-out",
+        "--out",
+    ];
+    let done = finish(virtbench().args(words).arg(&out).spawn().unwrap());
+    assert_eq!(done.code(), 0, "{done:?}");
+    fs::read_to_string(out.join("operations.prom")).unwrap()
+}
+
 /// A fence whose slots and cache have figures.
 fn fence(metrics: SocketAddr) -> Fence {
     let slots = CACHED.replace("Hybrid/Partitioned", "VirtualFence");
@@ -112,8 +139,9 @@ fn check_metrics(text: &str) {
 }
 
 #[test]
-fn promtool_finds_no_fault_with_what_fences_and_loads_export() {
+fn promtool_finds_no_fault_with_what_fences_loads_and_operations_export() {
     check_metrics(&exported());
+    check_metrics(&of_operations());
     let fence = fence(address());
     let _daemon = fence.serve();
     assert_eq!(fence.load("A", &["--read", "70", "--time", "300ms"]).code(), 0);
@@ -127,12 +155,12 @@ fn every_query_of_the_dashboard_over_metrics_is_answered() {
     let (of_fence, prometheus, data) = (address(), address(), folder());
     let fence = fence(of_fence);
     let _daemon = fence.serve();
-    let of_load = served(exported());
+    let (of_load, of_operations) = (served(exported()), served(of_operations()));
     let config = data.path().join("prometheus.yml");
     let job = |name: &str, target: SocketAddr| {
         format!("- job_name: {name}\n  honor_labels: true\n  static_configs: [{{targets: ['{target}']}}]\n")
     };
-    let jobs = job("fence", of_fence) + &job("load", of_load);
+    let jobs = job("fence", of_fence) + &job("load", of_load) + &job("operations", of_operations);
     fs::write(
         &config,
         format!("global: {{scrape_interval: 500ms, scrape_timeout: 500ms}}\nscrape_configs:\n{jobs}"),

@@ -13,7 +13,7 @@ use virtbench_record::DatabaseKind;
 
 use crate::binary::virtbench;
 use crate::footprint;
-use crate::pairs::{Verdict, median};
+use crate::pairs::{Verdict, alternated, median};
 
 /// The functions that pgbench calls: the same statements, run inside the server.
 const FUNCTIONS: &str = include_str!("oltp.sql");
@@ -140,13 +140,7 @@ impl Bench<'_> {
         let measured = (0..rounds.max(LEAST_ROUNDS)).map(|round| -> Result<(Driven, Driven)> {
             let ours = || self.drive(Driver::Virtbench);
             let theirs = || self.drive(other);
-            if round % 2 == 0 {
-                let ours = ours()?;
-                Ok((ours, theirs()?))
-            } else {
-                let theirs = theirs()?;
-                Ok((ours()?, theirs))
-            }
+            alternated(round, ours, theirs)
         });
         let pairs: Vec<(Driven, Driven)> = measured.collect::<Result<_>>()?;
         let is_promised = other == Driver::GoTpc;

@@ -11,6 +11,24 @@ pub struct Sample {
     pub cpu_per_io_ns: f64,
 }
 
+/// Both sides of a round: which comes first alternates, so that neither always finds the machine as the other left it.
+///
+/// # Errors
+/// What either side fails with.
+pub fn alternated<T, E>(
+    round: usize,
+    ours: impl FnOnce() -> Result<T, E>,
+    theirs: impl FnOnce() -> Result<T, E>,
+) -> Result<(T, T), E> {
+    if round.is_multiple_of(2) {
+        let ours = ours()?;
+        Ok((ours, theirs()?))
+    } else {
+        let theirs = theirs()?;
+        Ok((ours()?, theirs))
+    }
+}
+
 /// Whether a promise was kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {

@@ -13,7 +13,7 @@ use virtbench_proxmox::{
 };
 
 use crate::footprint;
-use crate::pairs::{Verdict, median};
+use crate::pairs::{Verdict, alternated, median};
 
 /// How long each measurement takes.
 const LENGTH: Duration = Duration::from_secs(2);
@@ -64,13 +64,7 @@ pub fn check(rounds: usize, _: &Path) -> Result<Vec<Verdict>> {
         for round in 0..rounds.max(LEAST_ROUNDS) {
             let ours = || ours(&local, kind, clients);
             let theirs = || theirs(&local, kind, clients);
-            pairs.push(if round % 2 == 0 {
-                let ours = ours()?;
-                (ours, theirs()?)
-            } else {
-                let theirs = theirs()?;
-                (ours()?, theirs)
-            });
+            pairs.push(alternated(round, ours, theirs)?);
         }
         let long = if lasts { ", tasks of 200 ms" } else { "" };
         verdicts.extend(lines(&format!("proxmox: {kind}, {clients} clients{long}"), &pairs, lasts));

@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 
 use crate::binary::virtbench;
-use crate::pairs::{Claim, Verdict};
+use crate::pairs::{Claim, Verdict, alternated};
 use crate::servers::{self, Server};
 use crate::tools::{self, Case, Engine, Target};
 
@@ -32,16 +32,9 @@ pub fn check(rounds: usize, folder: &Path) -> Result<Vec<Verdict>> {
         for (depth, claims) in [(1, vec![Claim::iops(1.0)]), (32, vec![Claim::iops(1.5)])] {
             let mut pairs = Vec::new();
             for round in 0..rounds.min(MOST_ROUNDS) {
-                // Both want the file for themselves, so they take turns; who is first alternates.
-                let (ours, theirs);
-                if round % 2 == 0 {
-                    ours = one(fence, folder, &file, depth)?;
-                    theirs = one(start, folder, &file, depth)?;
-                } else {
-                    theirs = one(start, folder, &file, depth)?;
-                    ours = one(fence, folder, &file, depth)?;
-                }
-                pairs.push((ours, theirs));
+                // Both want the file for themselves, so they take turns.
+                let side = |start| one(start, folder, &file, depth);
+                pairs.push(alternated(round, || side(fence), || side(start))?);
             }
             let case = format!("NBD server, depth {depth}, against {name}");
             verdicts.extend(claims.iter().map(|claim| claim.hold(&case, &pairs)));

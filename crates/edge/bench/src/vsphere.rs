@@ -15,7 +15,7 @@ use virtbench_vsphere::{
 };
 
 use crate::footprint;
-use crate::pairs::{Verdict, median};
+use crate::pairs::{Verdict, alternated, median};
 
 /// Hosts and VMs of the comparison, and of the inventory.
 const SMALL: (&str, &str) = ("10", "300");
@@ -67,13 +67,7 @@ pub fn check(rounds: usize, _: &Path) -> Result<Vec<Verdict>> {
                 for round in 0..rounds {
                     let ours = || ours(&vcenter, kind, clients);
                     let theirs = || theirs(&vcenter, kind, clients, waits);
-                    pairs.push(if round % 2 == 0 {
-                        let ours = ours()?;
-                        (ours, theirs()?)
-                    } else {
-                        let theirs = theirs()?;
-                        (ours()?, theirs)
-                    });
+                    pairs.push(alternated(round, ours, theirs)?);
                 }
                 let case = format!("vsphere: {kind}, {clients} clients{name}");
                 verdicts.extend(lines(&case, &pairs, waits));

@@ -4,6 +4,7 @@
 
 mod error;
 mod limit;
+mod outage;
 mod polling;
 mod secret;
 mod secure;
@@ -12,6 +13,7 @@ mod trust;
 
 pub use error::HttpsError;
 pub use limit::Limit;
+pub use outage::through_outages;
 pub use polling::Polling;
 pub use secret::Secret;
 pub use server::{Answer, Ask, HttpsServer, MOST_BYTES};

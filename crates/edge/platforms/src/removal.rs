@@ -1,11 +1,21 @@
 //! Removes what runs have left, several VMs at a time.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use virtbench_lab::LeftRun;
+use virtbench_mark::RunId;
+
 use crate::failure::Failure;
+
+/// Those of these runs that are among what is left, and thought dead by now.
+pub(crate) fn dead_among(left: Vec<LeftRun>, runs: &BTreeSet<RunId>) -> BTreeSet<RunId> {
+    let dead = left.into_iter().filter(|run| run.standing.is_dead() && runs.contains(&run.run));
+    dead.map(|run| run.run).collect()
+}
 
 /// How long the removal of one VM may take.
 pub(crate) const EACH: Duration = Duration::from_secs(120);

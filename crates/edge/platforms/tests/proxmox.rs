@@ -2,16 +2,18 @@
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use std::process::Command;
+mod common;
+
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use virtbench_mark::{Mark, RunId};
-use virtbench_platforms::{Action, LeftPlace, OnProxmox, Performed, Platform, ProxmoxOptions, VmState};
+use virtbench_platforms::{Action, LeftPlace, OnProxmox, Platform, ProxmoxOptions};
 use virtbench_proxmox::{
     Address, Limit, LocalProxmox, NewMachine, Operation, PASSWORD_VARIABLE, Place, Proxmox, Secret,
 };
-use virtbench_record::{CloneKind, FailureKind, OperationKind, Phase};
+use virtbench_record::{CloneKind, FailureKind, OperationKind};
+
+use common::mark_of_the_dead;
 
 const OPTIONS: ProxmoxOptions = ProxmoxOptions { memory_bytes: 64 << 20, disk_bytes: 1 << 20 };
 
@@ -36,15 +38,6 @@ fn names(local: &LocalProxmox) -> Vec<String> {
     names
 }
 
-fn done(platform: &OnProxmox, vm: &str, action: &Action) -> Performed {
-    let performed = platform.perform(vm, action, soon());
-    assert_eq!(performed.result, Ok(()), "{action:?}");
-    for phase in [Phase::Client, Phase::Accepted] {
-        assert!(performed.phases.get(phase).is_some_and(|length| length > 0), "{action:?}: {performed:?}");
-    }
-    performed
-}
-
 /// Makes a VM as somebody else did.
 fn leave(local: &LocalProxmox, vmid: u32, name: &str, tag: &str, description: &str) {
     let new = NewMachine { name, description, tag, memory_mib: 16, disk: None, bridge: None, pool: None };
@@ -54,10 +47,7 @@ fn leave(local: &LocalProxmox, vmid: u32, name: &str, tag: &str, description: &s
 
 /// What a process that has ended wrote on a VM.
 fn text_of_the_dead(vmid: u32, name: &str) -> String {
-    let mut child = Command::new("true").spawn().unwrap();
-    let mark = Mark::new(RunId::new_random(), "vm").to_string();
-    let mark = mark.replace(&format!("process={}", std::process::id()), &format!("process={}", child.id()));
-    child.wait().unwrap();
+    let mark = mark_of_the_dead();
     format!("{mark} vmid={vmid} name={name} host=here made_s=1 seen_s=1")
 }
 
@@ -73,33 +63,7 @@ fn proxmox_does_what_a_platform_is_asked() {
     assert_eq!((facts.hosts, facts.others), (2, 2));
     assert!(!format!("{facts:?}{platform:?}").contains("test-only-secret"), "{facts:?}");
     let name = |number: u32| format!("{}-{number}", platform.label());
-    let (first, second) = (name(1), name(2));
-    platform.create(&first, soon()).unwrap();
-    let text = |text: &str| text.to_owned();
-    let steps = [
-        (Action::CreateSnapshot { name: text("snap") }, VmState::Off),
-        (Action::DeleteSnapshot { name: text("snap") }, VmState::Off),
-        (Action::Clone { into: second.clone(), kind: CloneKind::Full }, VmState::Off),
-        (Action::AttachDisk { name: text("d") }, VmState::Off),
-        (Action::DetachDisk { name: text("d") }, VmState::Off),
-        (Action::PowerOn, VmState::On),
-        (Action::Migrate, VmState::On),
-        (Action::Suspend, VmState::Suspended),
-        (Action::Resume, VmState::On),
-        (Action::Reconfigure { note: text("n") }, VmState::On),
-        (Action::PowerOff, VmState::Off),
-    ];
-    for (action, state) in steps {
-        let performed = done(&platform, &first, &action);
-        assert!(performed.phases.get(Phase::Seen).is_some(), "{action:?}: {performed:?}");
-        assert_eq!(platform.state(&first, soon()).unwrap(), Some(state), "{action:?}");
-    }
-    done(&platform, "", &Action::List);
-    let mut listed = platform.list(soon()).unwrap();
-    listed.sort();
-    assert_eq!(listed, [(first.clone(), VmState::Off), (second.clone(), VmState::Off)]);
-    done(&platform, &second, &Action::Remove);
-    assert_eq!(platform.state(&second, soon()).unwrap(), None);
+    let (first, second) = common::lives_through_everything(&platform, CloneKind::Full, soon);
 
     let kind = |vm: &str, action: Action| platform.perform(vm, &action, soon()).result.unwrap_err().kind;
     assert_eq!(kind(&first, Action::Suspend), FailureKind::WrongState);
@@ -126,7 +90,7 @@ fn vms_are_linked_clones_of_a_template_that_carry_their_own_mark() {
     let vm = format!("{}-1", platform.label());
     platform.create(&vm, soon()).unwrap();
     let copy = format!("{}-2", platform.label());
-    done(&platform, &vm, &Action::Clone { into: copy, kind: CloneKind::Linked });
+    common::done(&platform, &vm, &Action::Clone { into: copy, kind: CloneKind::Linked }, soon());
     assert_eq!((platform.list(soon()).unwrap().len(), platform.remove_all(soon())), (2, Ok(2)));
     drop(platform);
     assert_eq!(names(&local), ["golden"]);

@@ -2,14 +2,17 @@
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use std::process::Command;
+mod common;
+
 use std::time::{Duration, Instant};
 
 use virtbench_lab::new_uuid;
 use virtbench_mark::{Mark, RunId};
-use virtbench_platforms::{Action, LeftPlace, OnVsphere, Performed, Platform, VmState, VsphereOptions};
-use virtbench_record::{CloneKind, FailureKind, OperationKind, Phase};
+use virtbench_platforms::{Action, LeftPlace, OnVsphere, Platform, VsphereOptions};
+use virtbench_record::{CloneKind, FailureKind, OperationKind};
 use virtbench_vsphere::{Address, LocalVcenter, Operation, Own, PlaceNames, Shape, Until, Vsphere};
+
+use common::mark_of_the_dead;
 
 const OPTIONS: VsphereOptions = VsphereOptions { memory_bytes: 512 << 20, disk_bytes: 2 << 30 };
 
@@ -23,24 +26,6 @@ fn connect(vcenter: &LocalVcenter) -> OnVsphere {
 
 fn server(vcenter: &LocalVcenter) -> Vsphere {
     Vsphere::connect(&Address::parse(&vcenter.argument()).unwrap(), vcenter.password(), soon()).unwrap()
-}
-
-fn done(platform: &OnVsphere, vm: &str, action: &Action) -> Performed {
-    let performed = platform.perform(vm, action, soon());
-    assert_eq!(performed.result, Ok(()), "{action:?}");
-    for phase in [Phase::Client, Phase::Accepted] {
-        assert!(performed.phases.get(phase).is_some_and(|length| length > 0), "{action:?}: {performed:?}");
-    }
-    performed
-}
-
-/// What a process wrote of a VM that has ended.
-fn mark_of_the_dead() -> String {
-    let mut child = Command::new("true").spawn().unwrap();
-    let mark = Mark::new(RunId::new_random(), "vm").to_string();
-    let mark = mark.replace(&format!("process={}", std::process::id()), &format!("process={}", child.id()));
-    child.wait().unwrap();
-    mark
 }
 
 /// What a process wrote on another machine that last gave a sign so many seconds ago.
@@ -82,33 +67,7 @@ fn vsphere_does_what_a_platform_is_asked() {
     assert_eq!((facts.hosts, facts.others), (2, 3));
     assert!(!format!("{facts:?}{platform:?}").contains("password"), "{facts:?}");
     let name = |number: u32| format!("{}-{number}", platform.label());
-    let (first, second) = (name(1), name(2));
-    platform.create(&first, soon()).unwrap();
-    let text = |text: &str| text.to_owned();
-    let steps = [
-        (Action::CreateSnapshot { name: text("s") }, VmState::Off),
-        (Action::Clone { into: second.clone(), kind: CloneKind::Linked }, VmState::Off),
-        (Action::DeleteSnapshot { name: text("s") }, VmState::Off),
-        (Action::AttachDisk { name: text("d") }, VmState::Off),
-        (Action::DetachDisk { name: text("d") }, VmState::Off),
-        (Action::PowerOn, VmState::On),
-        (Action::Migrate, VmState::On),
-        (Action::Suspend, VmState::Suspended),
-        (Action::Resume, VmState::On),
-        (Action::Reconfigure { note: text("n") }, VmState::On),
-        (Action::PowerOff, VmState::Off),
-    ];
-    for (action, state) in steps {
-        let performed = done(&platform, &first, &action);
-        assert!(performed.phases.get(Phase::Seen).is_some(), "{action:?}: {performed:?}");
-        assert_eq!(platform.state(&first, soon()).unwrap(), Some(state), "{action:?}");
-    }
-    done(&platform, "", &Action::List);
-    let mut listed = platform.list(soon()).unwrap();
-    listed.sort();
-    assert_eq!(listed, [(first.clone(), VmState::Off), (second.clone(), VmState::Off)]);
-    done(&platform, &second, &Action::Remove);
-    assert_eq!(platform.state(&second, soon()).unwrap(), None);
+    let (first, second) = common::lives_through_everything(&platform, CloneKind::Linked, soon);
 
     let kind = |vm: &str, action: Action| platform.perform(vm, &action, soon()).result.unwrap_err().kind;
     assert_eq!(kind(&first, Action::PowerOff), FailureKind::WrongState);

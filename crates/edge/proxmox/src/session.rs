@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
-use virtbench_https::{Answer, Ask, HttpsServer, Limit, Secret};
+use virtbench_https::{Answer, Ask, HttpsServer, Limit, Secret, through_outages};
 
 use crate::address::Address;
 use crate::error::ProxmoxError;
@@ -14,10 +14,6 @@ use crate::fault::{Fault, FaultKind};
 
 /// One call takes no longer than this, whatever its deadline.
 const LONGEST_CALL: Duration = Duration::from_secs(60);
-/// How long a server may be away before what waits for it fails.
-const OUTAGE_LIMIT: Duration = Duration::from_secs(60);
-/// Pauses between tries, from the first to the longest.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
 /// What stays as it is in a form or a path.
 const PLAIN: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
@@ -138,25 +134,10 @@ impl Session {
 
     /// Asks until somebody answers, for what may be asked twice.
     pub fn through_outages(&self, call: &Call, limit: Limit) -> Result<Answered, ProxmoxError> {
-        let (begun, mut pause, mut failed) = (Instant::now(), PAUSES.0, 0);
-        loop {
-            let before = begun.elapsed();
-            match self.call(call, limit) {
-                Ok(answered) if failed == 0 => return Ok(answered),
-                Ok(answered) => {
-                    let (waited, retries) = (before + answered.waited, failed + answered.retries);
-                    return Ok(Answered { waited, retries, ..answered });
-                }
-                Err(error @ ProxmoxError::Unreachable { .. }) => {
-                    if begun.elapsed() + pause > OUTAGE_LIMIT || limit.left() <= pause {
-                        return Err(error);
-                    }
-                    std::thread::sleep(pause);
-                    (pause, failed) = ((2 * pause).min(PAUSES.1), failed + 1);
-                }
-                Err(error) => return Err(error),
-            }
-        }
+        let is_away = |error: &ProxmoxError| matches!(error, ProxmoxError::Unreachable { .. });
+        let (answered, before, failed) = through_outages(limit, is_away, || self.call(call, limit))?;
+        let (waited, retries) = (before + answered.waited, failed + answered.retries);
+        Ok(Answered { waited, retries, ..answered })
     }
 
     /// Breaks what is in flight. A ticket ends by itself.

@@ -1,40 +1,24 @@
-//! Outages: what may be asked twice is asked again, ever less often, until the server is there again.
+//! Outages of a server of vSphere.
 
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
 use virtbench_https::Limit;
 
 use crate::error::VsphereError;
 
-/// How long a server may be away before what waits for it fails.
-const OUTAGE_LIMIT: Duration = Duration::from_secs(60);
-/// Pauses between tries, from the first to the longest.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
-
 /// Asks until somebody answers. With the time that went by before the last try, and how many failed.
 pub(crate) fn through_outages<T>(
     limit: Limit,
-    mut ask: impl FnMut() -> Result<T, VsphereError>,
+    ask: impl FnMut() -> Result<T, VsphereError>,
 ) -> Result<(T, Duration, u32), VsphereError> {
-    let (begun, mut pause, mut failed) = (Instant::now(), PAUSES.0, 0);
-    loop {
-        let before = begun.elapsed();
-        match ask() {
-            Ok(answer) => return Ok((answer, if failed == 0 { Duration::ZERO } else { before }, failed)),
-            Err(error @ VsphereError::Unreachable { .. }) => {
-                if begun.elapsed() + pause > OUTAGE_LIMIT || limit.left() <= pause {
-                    return Err(error);
-                }
-                thread::sleep(pause);
-                (pause, failed) = ((2 * pause).min(PAUSES.1), failed + 1);
-            }
-            Err(error) => return Err(error),
-        }
-    }
+    let is_away = |error: &VsphereError| matches!(error, VsphereError::Unreachable { .. });
+    virtbench_https::through_outages(limit, is_away, ask)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
 
     #[test]

@@ -5,14 +5,12 @@ use std::path::Path;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-use crate::support::{finish, folder, run, virtbench, wait_for};
+use crate::support::{begin_operations, finish, folder, run, texts, wait_for};
 use serde_json::{Value, json};
 use virtbench_proxmox::{Address, Limit, LocalProxmox, Proxmox, Secret};
 
 fn start(local: &LocalProxmox, out: &Path, more: &[&str]) -> Child {
-    let (platform, out) = (local.argument(), out.display().to_string());
-    let words = ["study", "operations", "--platform", &platform, "--ramp", "0s", "--out", &out];
-    virtbench().args(words).args(more).spawn().unwrap()
+    begin_operations(&local.argument(), out, more)
 }
 
 fn names(local: &LocalProxmox) -> Vec<String> {
@@ -21,19 +19,6 @@ fn names(local: &LocalProxmox) -> Vec<String> {
     let secret = Secret::new(fs::read_to_string(local.password_file()).unwrap());
     let server = Proxmox::connect(&address, secret, limit()).unwrap();
     server.machines(limit()).unwrap().into_iter().map(|machine| machine.name).collect()
-}
-
-fn texts(folder: &Path) -> String {
-    let mut all = String::new();
-    for entry in fs::read_dir(folder).unwrap().flatten() {
-        let path = entry.path();
-        all += &if path.is_dir() {
-            texts(&path)
-        } else {
-            String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned()
-        };
-    }
-    all
 }
 
 #[test]

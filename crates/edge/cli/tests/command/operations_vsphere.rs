@@ -1,18 +1,15 @@
 //! `virtbench study operations` on a simulated vCenter.
 
-use std::fs;
 use std::path::Path;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-use crate::support::{Finished, finish, folder, run, virtbench, wait_for};
+use crate::support::{Finished, begin_operations, finish, folder, run, texts, wait_for};
 use serde_json::Value;
 use virtbench_vsphere::{Address, Inventory, LocalVcenter, Vsphere};
 
 fn start(vcenter: &LocalVcenter, out: &Path, more: &[&str]) -> Child {
-    let (platform, out) = (vcenter.argument(), out.display().to_string());
-    let words = ["study", "operations", "--platform", &platform, "--ramp", "0s", "--out", &out];
-    virtbench().args(words).args(more).spawn().unwrap()
+    begin_operations(&vcenter.argument(), out, more)
 }
 
 fn study(vcenter: &LocalVcenter, out: &Path, more: &[&str]) -> Finished {
@@ -24,20 +21,6 @@ fn inventory(vcenter: &LocalVcenter) -> Inventory {
     let address = Address::parse(&vcenter.argument()).unwrap();
     let server = Vsphere::connect(&address, vcenter.password(), until()).unwrap();
     server.inventory(until()).unwrap()
-}
-
-/// All that a run folder says.
-fn texts(folder: &Path) -> String {
-    let mut all = String::new();
-    for entry in fs::read_dir(folder).unwrap().flatten() {
-        let path = entry.path();
-        all += &if path.is_dir() {
-            texts(&path)
-        } else {
-            String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned()
-        };
-    }
-    all
 }
 
 #[test]

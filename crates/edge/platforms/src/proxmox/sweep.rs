@@ -12,7 +12,7 @@ use super::failure::failure;
 use super::open::open;
 use super::owned::Owned;
 use crate::failure::Failure;
-use crate::removal::{EACH, remove_each};
+use crate::removal::{EACH, dead_among, remove_each};
 
 /// VMs that are removed at once.
 const AT_ONCE: usize = 4;
@@ -47,9 +47,7 @@ pub(crate) fn remove_dead(
     deadline: Instant,
 ) -> Result<usize, Failure> {
     let (server, parsed) = open(address, deadline)?;
-    let dead = runs_of(&server, deadline)?.into_iter();
-    let dead = dead.filter(|run| run.standing.is_dead() && runs.contains(&run.run));
-    let dead: BTreeSet<RunId> = dead.map(|run| run.run).collect();
+    let dead = dead_among(runs_of(&server, deadline)?, runs);
     remove(&server, &parsed.to_string(), |owned| dead.contains(&owned.mark.run), deadline)
 }
 

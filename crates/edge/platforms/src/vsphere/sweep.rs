@@ -16,7 +16,7 @@ use super::open::open;
 use super::owned::Owned;
 use crate::back_off::pauses;
 use crate::failure::Failure;
-use crate::removal::{EACH, remove_each};
+use crate::removal::{EACH, dead_among, remove_each};
 
 /// VMs that are removed at once: as many operations of a kind a vCenter lets a host or a datastore do.
 const AT_ONCE: usize = 8;
@@ -51,8 +51,7 @@ pub(crate) fn remove_dead(
 ) -> Result<usize, Failure> {
     let (server, parsed) = open(address, deadline)?;
     let left = runs_in(&server.inventory(deadline).map_err(failure)?);
-    let dead = left.into_iter().filter(|run| run.standing.is_dead() && runs.contains(&run.run));
-    let dead: BTreeSet<RunId> = dead.map(|run| run.run).collect();
+    let dead = dead_among(left, runs);
     remove(&server, &parsed.to_string(), |owned| dead.contains(&owned.mark.run), deadline)
 }
 

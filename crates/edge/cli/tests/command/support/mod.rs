@@ -11,6 +11,7 @@ pub mod sshd;
 pub mod terminal;
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -148,6 +149,27 @@ pub fn wait_for<T>(what: &str, mut probe: impl FnMut() -> Option<T>) -> T {
         assert!(begun.elapsed() < LIMIT, "waited {LIMIT:?} for {what}");
         thread::sleep(Duration::from_millis(20));
     }
+}
+
+/// A study of the operations of this platform, without a ramp.
+pub fn begin_operations(platform: &str, out: &Path, more: &[&str]) -> Child {
+    let out = out.display().to_string();
+    let words = ["study", "operations", "--platform", platform, "--ramp", "0s", "--out", &out];
+    virtbench().args(words).args(more).spawn().unwrap()
+}
+
+/// All that the files of a folder say.
+pub fn texts(folder: &Path) -> String {
+    let mut all = String::new();
+    for entry in fs::read_dir(folder).unwrap().flatten() {
+        let path = entry.path();
+        all += &if path.is_dir() {
+            texts(&path)
+        } else {
+            String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned()
+        };
+    }
+    all
 }
 
 /// Builds appliances, which takes minutes on a machine that has none yet, before a test's own limits count.

@@ -12,6 +12,7 @@ mod libvirt;
 mod platform;
 mod proxmox;
 mod removal;
+mod run_vms;
 mod stopwatch;
 mod vsphere;
 

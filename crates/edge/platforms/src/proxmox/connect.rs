@@ -1,6 +1,5 @@
 //! Connects to a cluster, and finds where VMs are made there and what of.
 
-use std::sync::Mutex;
 use std::sync::atomic::AtomicUsize;
 use std::time::Instant;
 
@@ -17,6 +16,7 @@ use super::owned::Owned;
 use super::platform::{OnProxmox, ProxmoxOptions, Template};
 use super::sweep::{owned_machines, remove};
 use crate::failure::Failure;
+use crate::run_vms::RunVms;
 
 impl OnProxmox {
     /// Whether this is an address of Proxmox VE's.
@@ -90,7 +90,7 @@ impl OnProxmox {
             facts,
             numbers,
             turn: AtomicUsize::new(0),
-            ours: Mutex::default(),
+            ours: RunVms::default(),
             _keeper: keeper,
         })
     }

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use virtbench_mark::{Owner, RunId};
@@ -20,6 +20,7 @@ use super::sweep::remove;
 use crate::failure::Failure;
 use crate::keeper::Keeper;
 use crate::platform::{Action, Performed, Platform};
+use crate::run_vms::{RunVms, check_name};
 
 /// The size of a disk that is attached, in MiB.
 const DISK_MIB: u32 = 128;
@@ -65,7 +66,7 @@ pub struct OnProxmox {
     pub(super) facts: PlatformFacts,
     pub(super) numbers: Numbers,
     pub(super) turn: AtomicUsize,
-    pub(super) ours: Mutex<HashMap<String, Ours>>,
+    pub(super) ours: RunVms<Ours>,
     /// It says that the run lives.
     pub(super) _keeper: Keeper,
 }
@@ -102,21 +103,6 @@ impl Calls<'_> {
 }
 
 impl OnProxmox {
-    fn ours(&self) -> MutexGuard<'_, HashMap<String, Ours>> {
-        self.ours.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn known(&self, vm: &str) -> Result<Ours, Failure> {
-        let none = || Failure::new(FailureKind::Vanished, format!("this run has no VM {vm:?}"));
-        self.ours().get(vm).cloned().ok_or_else(none)
-    }
-
-    fn change(&self, vm: &str, change: impl FnOnce(&mut Ours)) {
-        if let Some(ours) = self.ours().get_mut(vm) {
-            change(ours);
-        }
-    }
-
     fn calls(&self, deadline: Instant) -> Calls<'_> {
         Calls { server: &self.server, limit: Limit::at(deadline), phases: Phases::default(), retries: 0 }
     }
@@ -134,15 +120,12 @@ impl OnProxmox {
         node: &str,
         mut make: impl FnMut(u32, &str) -> Result<(), ProxmoxError>,
     ) -> Result<(), Failure> {
-        if !name.starts_with(&self.label) {
-            let why = format!("{name:?} does not begin with the run's label");
-            return Err(Failure::new(FailureKind::Refused, why));
-        }
+        check_name(&self.label, name)?;
         let text = |vmid| Owned::new(&self.run, VM, vmid, name).text();
         let (vmid, made) = self.numbers.take(|vmid| make(vmid, &text(vmid)));
         made.map_err(failure)?;
         let place = Place { node: node.to_owned(), vmid };
-        self.ours().insert(name.to_owned(), Ours { place, text: text(vmid), disks: HashMap::new() });
+        self.ours.add(name, Ours { place, text: text(vmid), disks: HashMap::new() });
         Ok(())
     }
 
@@ -179,7 +162,7 @@ impl OnProxmox {
         if has_tag && full {
             return Ok(());
         }
-        let made = self.known(into)?;
+        let made = self.ours.known(into)?;
         calls.has(&made.place, &Operation::Describe { description: &made.text, tags: Some(TAG) })
     }
 
@@ -188,7 +171,7 @@ impl OnProxmox {
         let slot = self.server.free_slot(&ours.place, calls.limit).map_err(failure)?.ok_or_else(full)?;
         let storage = &self.storage.name;
         calls.has(&ours.place, &Operation::AttachDisk { slot, storage, mib: DISK_MIB })?;
-        self.change(vm, |ours| _ = ours.disks.insert(name.to_owned(), slot));
+        self.ours.change(vm, |ours| _ = ours.disks.insert(name.to_owned(), slot));
         Ok(())
     }
 
@@ -198,7 +181,7 @@ impl OnProxmox {
         let online = power.is_some_and(|power| power != Power::Off);
         let with_disks = !self.storage.is_shared;
         calls.has(&ours.place, &Operation::Migrate { target, online, with_disks })?;
-        self.change(vm, |ours| target.clone_into(&mut ours.place.node));
+        self.ours.change(vm, |ours| target.clone_into(&mut ours.place.node));
         Ok(())
     }
 
@@ -213,7 +196,7 @@ impl OnProxmox {
             Action::Migrate => self.migrate(vm, ours, calls),
             Action::Remove => {
                 calls.has(place, &Operation::Delete)?;
-                self.ours().remove(vm);
+                self.ours.remove(vm);
                 Ok(())
             }
             Action::CreateSnapshot { name } => calls.has(place, &Operation::CreateSnapshot { name }),
@@ -228,7 +211,7 @@ impl OnProxmox {
                     || Failure::new(FailureKind::Vanished, format!("{vm} has no disk {name:?} of this run"));
                 let slot = *ours.disks.get(name).ok_or_else(none)?;
                 calls.has(place, &Operation::DetachDisk { slot })?;
-                self.change(vm, |ours| _ = ours.disks.remove(name));
+                self.ours.change(vm, |ours| _ = ours.disks.remove(name));
                 Ok(())
             }
             Action::Console | Action::List => {
@@ -287,7 +270,7 @@ impl Platform for OnProxmox {
 
     fn perform(&self, vm: &str, action: &Action, deadline: Instant) -> Performed {
         let mut calls = self.calls(deadline);
-        let result = match (action, self.known(vm)) {
+        let result = match (action, self.ours.known(vm)) {
             (Action::List, _) => self.listed(&mut calls),
             (_, Ok(ours)) => self.act(vm, action, &ours, &mut calls),
             (_, Err(why)) => Err(why),
@@ -296,7 +279,7 @@ impl Platform for OnProxmox {
     }
 
     fn state(&self, vm: &str, deadline: Instant) -> Result<Option<VmState>, Failure> {
-        let Ok(ours) = self.known(vm) else { return Ok(None) };
+        let Ok(ours) = self.ours.known(vm) else { return Ok(None) };
         let power = self.server.power(&ours.place, Limit::at(deadline)).map_err(failure)?;
         Ok(power.map(state))
     }
@@ -326,7 +309,7 @@ impl Platform for OnProxmox {
     fn remove_all(&self, deadline: Instant) -> Result<usize, Failure> {
         let of_run = |owned: &Owned| owned.mark.run == self.run && owned.is_for(VM);
         let removed = remove(&self.server, &self.address.to_string(), of_run, deadline)?;
-        self.ours().clear();
+        self.ours.clear();
         Ok(removed)
     }
 }

@@ -1,6 +1,5 @@
 //! Connects to a vCenter or a host, and finds where VMs are made there and what of.
 
-use std::sync::Mutex;
 use std::sync::atomic::AtomicUsize;
 use std::time::Instant;
 
@@ -17,6 +16,7 @@ use super::platform::OnVsphere;
 use super::shape::{in_words, shape_of};
 use super::sweep::remove;
 use crate::failure::Failure;
+use crate::run_vms::RunVms;
 
 /// What the VMs of a run are made of.
 #[derive(Debug, Clone, Copy)]
@@ -68,7 +68,7 @@ impl OnVsphere {
             wanted,
             facts,
             turn: AtomicUsize::new(0),
-            ours: Mutex::default(),
+            ours: RunVms::default(),
             _keeper: keeper,
         })
     }

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use virtbench_mark::{Owner, RunId};
@@ -18,6 +18,7 @@ use super::sweep::remove;
 use crate::failure::Failure;
 use crate::keeper::Keeper;
 use crate::platform::{Action, Performed, Platform};
+use crate::run_vms::{RunVms, check_name};
 
 /// The size of a disk that is attached, in KiB.
 const DISK_KIB: u64 = 1024;
@@ -46,7 +47,7 @@ pub struct OnVsphere {
     pub(super) facts: PlatformFacts,
     /// VMs are made on the hosts in turn.
     pub(super) turn: AtomicUsize,
-    pub(super) ours: Mutex<HashMap<String, Ours>>,
+    pub(super) ours: RunVms<Ours>,
     /// It says that the run lives.
     pub(super) _keeper: Keeper,
 }
@@ -58,21 +59,6 @@ impl fmt::Debug for OnVsphere {
 }
 
 impl OnVsphere {
-    fn ours(&self) -> MutexGuard<'_, HashMap<String, Ours>> {
-        self.ours.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn known(&self, vm: &str) -> Result<Ours, Failure> {
-        let none = || Failure::new(FailureKind::Vanished, format!("this run has no VM {vm:?}"));
-        self.ours().get(vm).cloned().ok_or_else(none)
-    }
-
-    fn change(&self, vm: &str, change: impl FnOnce(&mut Ours)) {
-        if let Some(ours) = self.ours().get_mut(vm) {
-            change(ours);
-        }
-    }
-
     fn next_host(&self) -> &Reference {
         let turn = self.turn.fetch_add(1, Ordering::Relaxed);
         &self.cluster.hosts[turn % self.cluster.hosts.len()]
@@ -95,9 +81,8 @@ impl OnVsphere {
     ) -> CallResult {
         let mut done = CallResult::default();
         let (cluster, host) = (&self.cluster, self.next_host());
-        if !name.starts_with(&self.label) {
-            let why = format!("{name:?} does not begin with the run's label");
-            return done.refused(Failure::new(FailureKind::Refused, why));
+        if let Err(why) = check_name(&self.label, name) {
+            return done.refused(why);
         }
         let linked = match from {
             Some((_, CloneKind::Reflink | CloneKind::Array)) => {
@@ -122,7 +107,7 @@ impl OnVsphere {
         let made = done.run(&self.server, &operation, deadline);
         if let Some(machine) = made {
             let (host, snapshots, disks) = (host.clone(), HashMap::new(), HashMap::new());
-            self.ours().insert(name.to_owned(), Ours { machine, host, snapshots, disks });
+            self.ours.add(name, Ours { machine, host, snapshots, disks });
         }
         done
     }
@@ -159,7 +144,7 @@ impl OnVsphere {
             let after = self.server.disks(machine, deadline);
             done.phases.add(Phase::Seen, nanoseconds(begun.elapsed()));
             match after.map(|(_, after)| after.into_iter().find(|disk| !before.contains(disk))) {
-                Ok(Some(disk)) => self.change(vm, |ours| _ = ours.disks.insert(name.to_owned(), disk)),
+                Ok(Some(disk)) => self.ours.change(vm, |ours| _ = ours.disks.insert(name.to_owned(), disk)),
                 Ok(None) => {
                     done.result = Err(Failure::new(FailureKind::NotSeen, "the VM does not show its new disk"))
                 }
@@ -197,20 +182,20 @@ impl OnVsphere {
                 let host = self.other_host(&ours.host);
                 done.run(&self.server, &Operation::Migrate { machine, host }, deadline);
                 if done.result.is_ok() {
-                    self.change(vm, |ours| ours.host = host.clone());
+                    self.ours.change(vm, |ours| ours.host = host.clone());
                 }
             }
             Action::Remove => {
                 done.run(&self.server, &Operation::Destroy(machine), deadline);
                 if done.result.is_ok() {
-                    self.ours().remove(vm);
+                    self.ours.remove(vm);
                 }
             }
             Action::CreateSnapshot { name } => {
                 if let Some(made) =
                     done.run(&self.server, &Operation::CreateSnapshot { machine, name }, deadline)
                 {
-                    self.change(vm, |ours| drop(ours.snapshots.insert(name.clone(), made)));
+                    self.ours.change(vm, |ours| drop(ours.snapshots.insert(name.clone(), made)));
                 }
             }
             Action::DeleteSnapshot { name } => {
@@ -219,7 +204,7 @@ impl OnVsphere {
                 };
                 done.run(&self.server, &Operation::RemoveSnapshot { machine, snapshot }, deadline);
                 if done.result.is_ok() {
-                    self.change(vm, |ours| drop(ours.snapshots.remove(name)));
+                    self.ours.change(vm, |ours| drop(ours.snapshots.remove(name)));
                 }
             }
             Action::Reconfigure { note } => {
@@ -230,7 +215,7 @@ impl OnVsphere {
                 let Some(disk) = ours.disks.get(name) else { return done.refused(lacks("disk", name)) };
                 done.run(&self.server, &Operation::DetachDisk { machine, disk: *disk }, deadline);
                 if done.result.is_ok() {
-                    self.change(vm, |ours| _ = ours.disks.remove(name));
+                    self.ours.change(vm, |ours| _ = ours.disks.remove(name));
                 }
             }
             Action::Console | Action::List => {
@@ -266,12 +251,12 @@ impl Platform for OnVsphere {
             None => self.wanted,
         };
         self.make(vm, template, shape, deadline).result?;
-        let machine = self.known(vm)?.machine;
+        let machine = self.ours.known(vm)?.machine;
         give_shape(&self.server, &machine, self.wanted, deadline)
     }
 
     fn perform(&self, vm: &str, action: &Action, deadline: Instant) -> Performed {
-        let done = match (action, self.known(vm)) {
+        let done = match (action, self.ours.known(vm)) {
             (Action::List, _) => self.list_timed(deadline),
             (_, Ok(ours)) => self.act(vm, action, &ours, deadline),
             (_, Err(why)) => CallResult::default().refused(why),
@@ -280,7 +265,7 @@ impl Platform for OnVsphere {
     }
 
     fn state(&self, vm: &str, deadline: Instant) -> Result<Option<VmState>, Failure> {
-        let Ok(ours) = self.known(vm) else { return Ok(None) };
+        let Ok(ours) = self.ours.known(vm) else { return Ok(None) };
         let machine = self.server.machine(&ours.machine, deadline).map_err(failure)?;
         Ok(machine.map(|machine| state(machine.power)))
     }
@@ -304,7 +289,7 @@ impl Platform for OnVsphere {
         let open = self.server.settle(deadline);
         let of_run = |owned: &Owned| owned.mark.run == self.run && owned.is_for(VM);
         let removed = remove(&self.server, &self.address, of_run, deadline)?;
-        self.ours().clear();
+        self.ours.clear();
         if open > 0 {
             let why = format!(
                 "{open} tasks of this run are still open: what they make is removed by `virtbench sweep --platform '{}'`",

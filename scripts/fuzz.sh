@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 
 seconds=${1:-60}
 examples=crates/pure/formats/tests/examples
-rustup toolchain list | grep -q '^nightly' || rustup toolchain install nightly --profile minimal
+rustup toolchain list | grep '^nightly' >/dev/null || rustup toolchain install nightly --profile minimal
 command -v cargo-fuzz >/dev/null || cargo install --locked cargo-fuzz
 
 for target in $(cargo +nightly fuzz list); do

@@ -15,7 +15,7 @@ libraries=$(apt-cache depends --important postfix 2>/dev/null | sed -n 's/^ *Dep
 [[ -n $libraries ]] || fail "apt knows no postfix: run apt-get update"
 missing=()
 for library in $libraries; do
-  dpkg-query -W -f '${Status}' "$library" 2>/dev/null | grep -q '^install ok installed$' || missing+=("$library")
+  dpkg-query -W -f '${Status}' "$library" 2>/dev/null | grep '^install ok installed$' >/dev/null || missing+=("$library")
 done
 if [ ${#missing[@]} -gt 0 ]; then
   echo "setup: installing ${missing[*]}"

@@ -30,7 +30,7 @@ as_root() {
   fi
 }
 
-installed() { dpkg-query -W -f '${Status}' "$1" 2>/dev/null | grep -q '^install ok installed$'; }
+installed() { dpkg-query -W -f '${Status}' "$1" 2>/dev/null | grep '^install ok installed$' >/dev/null; }
 
 missing=()
 for package in "${packages[@]}"; do installed "$package" || missing+=("$package"); done
@@ -62,7 +62,7 @@ if [ "$purpose" = appliances ]; then exit 0; fi
 [ -r "$HOME/.cargo/env" ] && . "$HOME/.cargo/env"
 if ! command -v cargo >/dev/null; then
   echo "setup: installing Rust"
-  if apt-cache policy rustup 2>/dev/null | grep -q 'Candidate: [0-9]'; then
+  if apt-cache policy rustup 2>/dev/null | grep 'Candidate: [0-9]' >/dev/null; then
     as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq rustup >/dev/null
     rustup default stable
   else

@@ -1,0 +1,27 @@
+# Bare roots of Debian for checks of what people get: sourced by those scripts. Needs root, mmdebstrap and util-linux.
+# shellcheck shell=bash
+
+roots=${XDG_CACHE_HOME:-$HOME/.cache}/virtbench/roots
+mkdir -p "$roots"
+
+# Prints the path of the tarball of a release's bare root, which is made when it is first asked for.
+bare_root_tar() {
+  local tar=$roots/$1.tar
+  if [ ! -s "$tar" ]; then mmdebstrap --quiet --variant=apt --format=tar "$1" "$tar.part" && mv "$tar.part" "$tar"; fi
+  echo "$tar"
+}
+
+# Unpacks a release's bare root into the folder $root, with this host's names of the network.
+unpack_bare_root() {
+  chmod 755 "$root"
+  tar -C "$root" -xf "$(bare_root_tar "$1")" --exclude='./dev/*'
+  cp /etc/resolv.conf "$root/etc/resolv.conf"
+  # Packages start no servers.
+  printf 'exit 101\n' >"$root/usr/sbin/policy-rc.d"
+}
+
+# Runs in $root with namespaces of its own, so that whatever is mounted or started there ends with it.
+inside() {
+  unshare --mount --pid --fork --kill-child --mount-proc="$root/proc" \
+    sh -c 'for part in dev sys; do mount --rbind /$part "$0/$part"; done; exec chroot "$0" "$@"' "$root" "$@"
+}

@@ -68,6 +68,46 @@ impl HostFacts {
         };
         are_set_alike && bare(self) == bare(other)
     }
+
+    /// In what the host is another one, or set in another way, than it was in the facts `before`, in words: `2 processors before, 4 now`. Its disk is
+    /// left out, for runs measure disks of their own.
+    #[must_use]
+    pub fn change_since(&self, before: &Self) -> Option<String> {
+        let tuning = |host: &Self| host.tuning.as_ref().map(HostTuning::settings).unwrap_or_default();
+        let [then, now] = [tuning(before), tuning(self)];
+        let or_none = |text: Option<&str>| text.unwrap_or("none").to_owned();
+        let are_known = before.tuning.is_some() && self.tuning.is_some();
+        let clock = |tuning: &HostTuning| or_none(tuning.clock.as_ref().map(|clock| clock.source.as_str()));
+        let pages = |tuning: &HostTuning| or_none(tuning.transparent_huge_pages.as_deref());
+        let merging = |tuning: &HostTuning| tuning.ksm.is_some_and(|ksm| ksm.runs).to_string();
+        let frequency = |tuning: &HostTuning| {
+            let facts = tuning.frequency.as_ref();
+            facts.map_or_else(|| or_none(None), |one| format!("{} {:?} MHz", one.governor, one.limits_mhz))
+        };
+        let set = [
+            ("clock", clock(&then), clock(&now)),
+            ("transparent huge pages", pages(&then), pages(&now)),
+            ("merging of equal pages", merging(&then), merging(&now)),
+            ("frequency", frequency(&then), frequency(&now)),
+        ];
+        let is = [
+            ("kernel", before.kernel.clone(), self.kernel.clone()),
+            ("processor", before.cpu.clone(), self.cpu.clone()),
+            ("number of processors", before.processors.to_string(), self.processors.to_string()),
+            ("memory in bytes", before.memory_bytes.to_string(), self.memory_bytes.to_string()),
+            ("hypervisor", or_none(before.hypervisor.as_deref()), or_none(self.hypervisor.as_deref())),
+        ];
+        first_change("the host's ", is.into_iter().chain(set.into_iter().filter(|_| are_known)))
+    }
+}
+
+/// The first of these, each with what it was before and is now, that is not the same.
+fn first_change(
+    whose: &str,
+    mut all: impl Iterator<Item = (&'static str, String, String)>,
+) -> Option<String> {
+    let (name, before, now) = all.find(|(_, before, now)| before != now)?;
+    Some(format!("{whose}{name} was {before} before and is {now} now"))
 }
 
 /// What executes the guest's instructions.
@@ -103,6 +143,23 @@ pub struct GuestFacts {
     /// What its programs pay for crossing into its kernel, measured when it had booted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub crossing: Option<CrossingCost>,
+}
+
+impl GuestFacts {
+    /// In what this guest is another one than that of `before`, in words.
+    #[must_use]
+    pub fn change_since(&self, before: &Self) -> Option<String> {
+        let executes = |guest: &Self| guest.accelerator.name.to_uppercase();
+        let all = [
+            ("accelerator", executes(before), executes(self)),
+            ("hypervisor", before.qemu.clone(), self.qemu.clone()),
+            ("kernel", before.kernel.clone(), self.kernel.clone()),
+            ("number of processors", before.vcpus.to_string(), self.vcpus.to_string()),
+            ("memory in bytes", before.memory_bytes.to_string(), self.memory_bytes.to_string()),
+            ("adapter", before.adapter.clone(), self.adapter.clone()),
+        ];
+        first_change("the guest's ", all.into_iter())
+    }
 }
 
 /// A machine that is not the host.
@@ -192,6 +249,7 @@ pub fn parse_provenance(text: &str) -> Result<Provenance, RecordError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host_tuning::ClockFacts;
 
     /// A `run.json` of before there were studies of configurations.
     const OLD: &str = r#"{"format":1,"kind":"native-vs-vm","version":"0.1.0","command":["virtbench"],
@@ -207,5 +265,30 @@ mod tests {
         assert!(matches!(&old.plan, Plan::NativeVsVm(plan) if plan.environments == ["native", "vm"]));
         assert!(old.setups.is_empty() && old.idle.is_empty());
         assert_eq!(old.format, RUN_FORMAT);
+    }
+
+    #[test]
+    fn what_changed_on_a_host_is_named_and_what_was_measured_or_counted_of_it_is_no_change() {
+        let host = parse_provenance(OLD).unwrap().host;
+        let tuned = |source: &str, read_ns| {
+            let clock = ClockFacts { source: source.into(), others: Vec::new(), read_ns };
+            let tuning = HostTuning { clock: Some(clock), ..HostTuning::default() };
+            HostFacts { tuning: Some(tuning), ..host.clone() }
+        };
+        assert_eq!(tuned("tsc", 20).change_since(&tuned("tsc", 25)), None);
+        assert_eq!(
+            tuned("tsc", 20).change_since(&host),
+            None,
+            "runs of before do not say how their host was set"
+        );
+        assert_eq!(
+            tuned("hpet", 900).change_since(&tuned("tsc", 20)).as_deref(),
+            Some("the host's clock was tsc before and is hpet now")
+        );
+        let more = HostFacts { processors: 4, ..host.clone() };
+        let words = more.change_since(&host);
+        assert_eq!(words.as_deref(), Some("the host's number of processors was 2 before and is 4 now"));
+        let disk = DiskFacts { filesystem: "xfs".into(), ..host.disk.clone() };
+        assert_eq!(HostFacts { disk, ..host.clone() }.change_since(&host), None);
     }
 }

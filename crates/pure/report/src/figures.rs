@@ -33,7 +33,7 @@ mod users;
 mod values;
 
 pub(crate) use application::application;
-pub(crate) use before_after::before_after;
+pub(crate) use before_after::{before_after, moved_domains};
 pub(crate) use breakdown::breakdown;
 pub(crate) use configurations::over_block_sizes;
 pub(crate) use cpu::cpu;

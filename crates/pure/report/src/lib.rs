@@ -50,7 +50,7 @@ pub use format::{set_marks, with_unit};
 pub use forms::SvgFile;
 pub use history::HistoryPage;
 pub use outline::Outline;
-pub use platforms_compared::{platforms_compared, platforms_markdown};
+pub use platforms_compared::PlatformsPage;
 pub use prediction::{PredictionPage, prediction_html};
 pub use provenance::moment;
 pub use rows::{CsvError, csv};

@@ -29,7 +29,8 @@ pub(crate) use oltp::of_oltp;
 pub use operations::growth_takeaway;
 pub(crate) use operations::of_operations;
 pub(crate) use platform::{
-    DEAREST as PLATFORM_DEAREST, change as platform_change, line as platform_line, of_platform,
+    DEAREST as PLATFORM_DEAREST, change as platform_change, domain_sentence, line as platform_line,
+    of_platform,
 };
 pub(crate) use predictions::predictions_takeaway;
 pub(crate) use samples::of_samples;

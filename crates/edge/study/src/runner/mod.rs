@@ -6,6 +6,7 @@ pub(crate) mod course;
 pub(crate) mod estimate;
 pub(crate) mod event;
 pub(crate) mod experiment;
+pub(crate) mod host_clock;
 pub(crate) mod host_name;
 pub(crate) mod job_in_study;
 pub(crate) mod prerequisites;

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use virtbench_record::{Better, PlatformPlan, Provenance, Sample, SamplesRecord};
 
+use super::ratio::turned;
 use super::score::{DomainScore, PlatformScore, score_platform};
 use crate::before_after::{LogRatio, differences};
 use crate::interval::Span;
@@ -38,8 +39,8 @@ pub struct MovedFigure {
 pub struct Moved {
     /// The domain's name, or what the score is of.
     pub name: String,
-    /// How much of what it is compared with it was before, and after.
-    pub ratios: [f64; 2],
+    /// How much of what it is compared with it was before, and after; none where it has no counterpart, and its own figures are compared.
+    pub ratios: Option<[f64; 2]>,
     /// After as a multiple of before.
     pub times: f64,
     /// Its ends at 90 % confidence; none where a run has one repetition.
@@ -67,6 +68,8 @@ pub struct PlatformsCompared {
     pub domains: Vec<Moved>,
     /// Domains of one run only.
     pub unmatched: Vec<String>,
+    /// Domains that both have measured, without a figure in common.
+    pub nothing_in_common: Vec<String>,
 }
 
 impl PlatformsCompared {
@@ -87,6 +90,9 @@ impl PlatformsCompared {
     pub fn undecided(&self) -> Vec<String> {
         let mut undecided: Vec<String> =
             self.unmatched.iter().map(|name| format!("{name} is in one run only")).collect();
+        undecided.extend(
+            self.nothing_in_common.iter().map(|name| format!("of {name} the runs have no figure in common")),
+        );
         if self.score.is_none() {
             undecided.push("the scores are of other domains".into());
         }
@@ -107,7 +113,8 @@ pub fn compare_platforms(runs: [PlatformRunOf<'_>; 2], margin: Margin) -> Platfo
         _ => None,
     };
     let is_in = |found: &PlatformScore, name: &str| {
-        found.domains.iter().any(|domain| domain.name == name && domain.ratio.is_some())
+        let is_measured = |domain: &DomainScore| domain.ratio.is_some() || !domain.figures.is_empty();
+        found.domains.iter().any(|domain| domain.name == name && is_measured(domain))
     };
     let names: Vec<&String> = found[0].domains.iter().map(|domain| &domain.name).collect();
     let others = found[1].domains.iter().map(|domain| &domain.name).filter(|name| !names.contains(name));
@@ -117,16 +124,27 @@ pub fn compare_platforms(runs: [PlatformRunOf<'_>; 2], margin: Margin) -> Platfo
         .filter(|name| found.iter().any(|found| is_in(found, name)))
         .partition(|name| found.iter().all(|found| is_in(found, name)));
     let careful = 1.0 - LEVEL / (both.len() + 1) as f64;
-    let judge = |name: String, values: [Vec<f64>; 2], figures| {
-        let judged = moved(name, &values, margin, careful, figures)?;
+    let judge = |name: String, values: [Vec<f64>; 2], are_ratios: bool, figures| {
+        let judged = Moved {
+            ratios: are_ratios.then(|| values.each_ref().map(|values| mean(values))),
+            ..moved(name, &values, margin, careful, figures)?
+        };
         Some(if executed_by.is_some() { withheld(judged) } else { judged })
     };
     let domains = both.iter().filter_map(|name| {
         let pair = [0, 1].map(|run| found[run].domains.iter().find(|domain| domain.name == **name));
         let [Some(before), Some(after)] = pair else { return None };
-        judge((*name).clone(), [before, after].map(DomainScore::repetitions), figures(before, after, margin))
+        let are_ratios = before.ratio.is_some() && after.ratio.is_some();
+        let values = match are_ratios {
+            true => [before, after].map(DomainScore::repetitions),
+            false => levels(runs.map(|run| run.records), [before, after]),
+        };
+        judge((*name).clone(), values, are_ratios, figures(before, after, margin))
     });
     let domains: Vec<Moved> = domains.collect();
+    let is_compared = |name: &&&String| domains.iter().any(|moved| moved.name == ***name);
+    let nothing_in_common =
+        both.iter().filter(|name| !is_compared(name)).map(|name| (*name).clone()).collect();
     let of = found.each_ref().map(|found| {
         found.counted().map(|domain| (domain.name.clone(), domain.weight.to_bits())).collect::<Vec<_>>()
     });
@@ -134,7 +152,7 @@ pub fn compare_platforms(runs: [PlatformRunOf<'_>; 2], margin: Margin) -> Platfo
         .then(|| {
             let names: Vec<&str> = of[0].iter().map(|(name, _)| name.as_str()).collect();
             let name = format!("score of {}", names.join(", "));
-            judge(name, found.each_ref().map(PlatformScore::repetitions), Vec::new())
+            judge(name, found.each_ref().map(PlatformScore::repetitions), true, Vec::new())
         })
         .flatten();
     PlatformsCompared {
@@ -144,6 +162,7 @@ pub fn compare_platforms(runs: [PlatformRunOf<'_>; 2], margin: Margin) -> Platfo
         score,
         domains,
         unmatched: one.into_iter().cloned().collect(),
+        nothing_in_common,
     }
 }
 
@@ -162,15 +181,39 @@ fn moved(
     };
     let interval = found.interval(VERDICT_CONFIDENCE);
     let wide = found.interval(careful);
-    let mean = |values: &[f64]| (values.iter().map(|one| one.ln()).sum::<f64>() / values.len() as f64).exp();
     Some(Moved {
         name,
-        ratios: [mean(&values[0]), mean(&values[1])],
+        ratios: None,
         times: found.ratio(),
         interval: interval.map(|span| [span.low, span.high]),
         verdict: judged(interval),
         regression: wide.is_some() && judged(wide) == Direction::Worse,
         figures,
+    })
+}
+
+fn mean(values: &[f64]) -> f64 {
+    (values.iter().map(|one| one.ln()).sum::<f64>() / values.len() as f64).exp()
+}
+
+/// Of a domain without a counterpart: in each repetition the geometric mean of the figures that both runs have, turned so that more is better.
+/// Its units say nothing, but that of one run is a multiple of that of the other.
+fn levels(records: [&[SamplesRecord]; 2], domains: [&DomainScore; 2]) -> [Vec<f64>; 2] {
+    let is_in = |domain: &DomainScore, sample: &Sample| {
+        domain.figures.iter().any(|other| other.name == sample.name && other.unit == sample.unit)
+    };
+    let common: Vec<&Sample> = domains[0].figures.iter().filter(|one| is_in(domains[1], one)).collect();
+    let level = |samples: &[Sample]| {
+        let values = common.iter().map(|wanted| {
+            let found = samples.iter().find(|sample| sample.name == wanted.name)?;
+            Some(turned(found.value, found.better).ln())
+        });
+        let values: Option<Vec<f64>> = values.collect();
+        values.filter(|all| !all.is_empty()).map(|all| (all.iter().sum::<f64>() / all.len() as f64).exp())
+    };
+    [0, 1].map(|run| {
+        let own = records[run].iter().filter(|record| record.key.side == domains[run].name);
+        own.filter_map(|record| level(&record.measured()?.samples)).collect()
     })
 }
 

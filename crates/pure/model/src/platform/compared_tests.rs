@@ -91,3 +91,23 @@ fn scores_of_other_domains_are_not_compared_and_domains_of_both_are() {
     assert_eq!(found.unmatched, ["memory", "network"]);
     assert!(found.undecided().iter().any(|why| why.contains("scores are of other domains")));
 }
+
+#[test]
+fn domains_without_a_counterpart_are_compared_by_their_own_figures() {
+    let mut plan = plan(&["adapters"]);
+    plan.domains[0].absolute = true;
+    let (before, after) = (records("adapters", 50.0), records("adapters", 100.0));
+    let found = compared([&plan, &plan], ["tcg"; 2], [&before, &after]);
+    let [adapters] = found.domains.as_slice() else { panic!("{found:?}") };
+    assert!((adapters.times - 2.0).abs() < 1e-9 && adapters.verdict == Direction::Better, "{adapters:?}");
+    assert!(adapters.ratios.is_none() && found.score.is_none() && found.unmatched.is_empty(), "{found:?}");
+    // Where the runs have no figure in common, nothing is said of it.
+    let renamed = after.into_iter().map(|mut record| {
+        let Status::Measured(measured) = &mut record.status else { return record };
+        measured.samples.iter_mut().for_each(|sample| sample.name.insert(0, 'x'));
+        record
+    });
+    let found = compared([&plan, &plan], ["tcg"; 2], [&before, &renamed.collect::<Vec<_>>()]);
+    assert!(found.domains.is_empty() && found.nothing_in_common == ["adapters"], "{found:?}");
+    assert!(found.undecided()[0].contains("no figure in common"), "{:?}", found.undecided());
+}

@@ -54,8 +54,8 @@ pub(super) fn quotient(first: f64, second: f64, better: Better) -> f64 {
     }
 }
 
-/// More is better.
-fn turned(ratio: f64, better: Better) -> f64 {
+/// The value, or one divided by it, so that more is better.
+pub(super) fn turned(ratio: f64, better: Better) -> f64 {
     match better {
         Better::Higher => ratio,
         Better::Lower if ratio > 0.0 => 1.0 / ratio,

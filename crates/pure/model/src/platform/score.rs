@@ -42,7 +42,7 @@ pub struct DomainScore {
     pub samples: Vec<Sample>,
     /// The geometric mean of its figures, with its interval over the repetitions.
     pub ratio: Option<Estimate>,
-    /// What each of its runs comes to, in a sentence; those of the last repetition.
+    /// What its run comes to, in a sentence; nothing where there are several, of which each has its own.
     pub sentences: Vec<String>,
     /// Why it has no figure, or why repetitions have none.
     pub failures: Vec<String>,
@@ -109,10 +109,8 @@ fn domain(plan: &PlatformPlan, one: &PlatformDomain, records: &[SamplesRecord]) 
     let of_domain = || records.iter().filter(|record| record.key.side == one.name);
     let mut by_metric: Vec<(String, Better, Vec<f64>)> = Vec::new();
     let mut by_repetition = BTreeMap::new();
-    let mut sentences = Vec::new();
     for record in of_domain() {
         let Some(measured) = record.measured() else { continue };
-        sentences.clone_from(&measured.notes);
         let ratios = ratios(plan, one, &measured.samples);
         let values: Vec<f64> = ratios.iter().map(|one| one.ratio).collect();
         if let Some(mean) = geometric(&values, |_| 1.0) {
@@ -131,6 +129,10 @@ fn domain(plan: &PlatformPlan, one: &PlatformDomain, records: &[SamplesRecord]) 
     // What was tried again with success is no failure.
     let is_measured = |repetition: u32| {
         of_domain().any(|record| record.key.repetition == repetition && record.measured().is_some())
+    };
+    let sentences = match of_domain().filter_map(SamplesRecord::measured).collect::<Vec<_>>().as_slice() {
+        [only] => only.notes.clone(),
+        _ => Vec::new(),
     };
     let failures =
         of_domain().filter(|record| !is_measured(record.key.repetition)).filter_map(SamplesRecord::failure);

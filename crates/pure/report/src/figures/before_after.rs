@@ -1,7 +1,8 @@
 //! Two runs compared: every point's ratio, after to before.
 
-use virtbench_chart::{Look, Shape};
+use virtbench_chart::{Chart, Look, Shape};
 use virtbench_model::before_after::{Change, ChangedEnvironment, Direction, Quantity};
+use virtbench_model::platform::{Moved, PlatformsCompared};
 use virtbench_model::{BeforeAfter, Span};
 
 use super::ratios::{Ratio, ratios, short_name};
@@ -49,13 +50,12 @@ fn drawing(
         let interval = change.interval.map(|[low, high]| Span { low, high });
         let words =
             interval.map_or_else(|| "no interval".into(), |span| format!("90 %: {}", ratio_span(span)));
-        let look = DIRECTIONS.iter().position(|(direction, ..)| *direction == change.verdict);
         Ratio {
             name: short_name(point.point),
             value: change.ratio,
             interval,
             hover: format!("{}\n{}, {}\n{words}", point.point, ratio(change.ratio), change.verdict.name()),
-            look: look.unwrap_or(0),
+            look: look_of(change.verdict),
         }
     });
     let mut points: Vec<Ratio> = points.collect();
@@ -63,10 +63,7 @@ fn drawing(
         return None;
     }
     points.sort_by(|one, other| one.value.total_cmp(&other.value));
-    let looks = DIRECTIONS
-        .map(|(direction, colour, shape)| (direction.name(), Look::of_colour(colour).shaped(shape)));
-    let mut chart = ratios("after / before", &points, &looks, vec![dashed_rule(1.0, "as before")]);
-    chart.bands = vec![[1.0 / (1.0 + margin), 1.0 + margin]];
+    let chart = changes(&points, margin);
     let label = format!(
         "{} of {} at {} points, after divided by before. The table under Numbers holds the values.",
         quantity.name(),
@@ -75,4 +72,47 @@ fn drawing(
     );
     let id = format!("change-{index}-{}", quantity.name().replace(' ', "-"));
     Some(Drawing::only(&id, label, Variant::chart(quantity.name(), chart)))
+}
+
+fn look_of(verdict: Direction) -> usize {
+    DIRECTIONS.iter().position(|(direction, ..)| *direction == verdict).unwrap_or(0)
+}
+
+/// Changes with their verdicts; what is within the margin is shaded.
+fn changes(points: &[Ratio], margin: f64) -> Chart {
+    let looks = DIRECTIONS
+        .map(|(direction, colour, shape)| (direction.name(), Look::of_colour(colour).shaped(shape)));
+    let chart = ratios("after / before", points, &looks, vec![dashed_rule(1.0, "as before")]);
+    Chart { bands: vec![[1.0 / (1.0 + margin), 1.0 + margin]], ..chart }
+}
+
+/// The score and the domains of two runs of a platform. Nothing where they have none in common.
+pub(crate) fn moved_domains(compared: &PlatformsCompared) -> Option<Figure> {
+    let row = |(name, moved): (&str, &Moved)| {
+        let interval = moved.interval.map(|[low, high]| Span { low, high });
+        let words =
+            interval.map_or_else(|| "no interval".into(), |span| format!("90 %: {}", ratio_span(span)));
+        Ratio {
+            name: name.to_owned(),
+            value: moved.times,
+            interval,
+            hover: format!("{}\n{}, {}\n{words}", moved.name, ratio(moved.times), moved.verdict.name()),
+            look: look_of(moved.verdict),
+        }
+    };
+    let score = compared.score.iter().map(|score| ("score", score));
+    let domains = compared.domains.iter().map(|moved| (moved.name.as_str(), moved));
+    let all: Vec<Ratio> = score.chain(domains).filter(|(_, one)| one.times.is_finite()).map(row).collect();
+    if all.is_empty() {
+        return None;
+    }
+    let label = "Each domain, after divided by before. The table under Numbers holds the values.".into();
+    Some(Figure {
+        title: "Domain by domain".into(),
+        caption: "Each mark is a domain: after divided by before, turned so that more is better. Whiskers are 90 % intervals; what is \
+                  shaded is within the margin."
+            .into(),
+        drawings: vec![Drawing::only("moved", label, Variant::chart("", changes(&all, compared.margin)))],
+        values: Values::Under("Numbers"),
+    })
 }

@@ -8,9 +8,11 @@ use super::cells::estimate;
 use super::{document, scroll};
 use crate::card::Card;
 use crate::figures;
-use crate::format::{ratio, ratio_span, significant, trimmed, with_unit};
+use crate::format::{ratio, ratio_span, significant, trimmed};
 use crate::outline::{Head, Outline, Section};
-use crate::takeaway::{PLATFORM_DEAREST, Takeaway, of_platform, platform_change, platform_line};
+use crate::takeaway::{
+    PLATFORM_DEAREST, Takeaway, domain_sentence, of_platform, platform_change, platform_line,
+};
 
 const TITLE: &str = "What virtualization costs on this platform";
 
@@ -134,13 +136,7 @@ fn row(plan: &PlatformPlan, domain: &PlatformDomain, one: &DomainScore) -> Marku
             (estimate(one.ratio, 1.0))
             td.number { @if plan.compares(domain) { (trimmed(one.weight, 2)) } @else { "–" } }
             td {
-                @for sentence in &one.sentences { (sentence) " " }
-                @if one.sentences.is_empty() {
-                    @for metric in &one.metrics { (metric.short_name()) " " (ratio(metric.ratio)) ". " }
-                    @if one.metrics.is_empty() {
-                        @for figure in &one.figures { (figure.name) " " (with_unit(figure.value, &figure.unit)) ". " }
-                    }
-                }
+                @if is_measured { (domain_sentence(one)) " " }
                 @if !is_measured { @if let Some(why) = why { "not measured: " (why) } @else { "not measured yet" } }
                 @else if !plan.compares(domain) { "It has no native counterpart, and no part in the score." }
             }

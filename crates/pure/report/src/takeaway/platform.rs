@@ -1,6 +1,6 @@
 //! What a reader takes away from a study of a platform.
 
-use virtbench_model::platform::{DomainScore, Outcome};
+use virtbench_model::platform::{DomainScore, MetricScore, Outcome};
 
 use super::Takeaway;
 use super::cautions::emulation;
@@ -10,6 +10,8 @@ use crate::format::{count, ratio, ratio_span, with_unit};
 
 /// So many of the figures that lose most are named.
 pub(crate) const DEAREST: usize = 3;
+/// Of more figures of a domain the least and the greatest are named.
+const NAMED: usize = 4;
 /// So many changes are named.
 const CHANGES: usize = 3;
 
@@ -75,12 +77,34 @@ fn domains(card: &Card<'_>) -> Option<String> {
 
 /// What a domain without a counterpart came to.
 fn figures(one: &DomainScore) -> String {
+    format!("{}: {}", capitalised(&one.name), domain_sentence(one))
+}
+
+/// What a domain came to: what its only run says, or the means over the repetitions.
+pub(crate) fn domain_sentence(one: &DomainScore) -> String {
     if !one.sentences.is_empty() {
-        return format!("{}: {}", capitalised(&one.name), one.sentences.join(" "));
+        return one.sentences.join(" ");
     }
-    let all =
-        one.figures.iter().map(|figure| format!("{} {}", figure.name, with_unit(figure.value, &figure.unit)));
-    format!("{}: {}.", capitalised(&one.name), all.collect::<Vec<_>>().join("; "))
+    let named = |metric: &MetricScore| format!("{} {}", metric.short_name(), ratio(metric.ratio));
+    let all: Vec<String> = match one.metrics.as_slice() {
+        [] => one
+            .figures
+            .iter()
+            .map(|one| format!("{} {}", one.name, with_unit(one.value, &one.unit)))
+            .collect(),
+        metrics if metrics.len() > NAMED => {
+            let by_ratio = |one: &&MetricScore, other: &&MetricScore| one.ratio.total_cmp(&other.ratio);
+            let ends = [metrics.iter().min_by(by_ratio), metrics.iter().max_by(by_ratio)];
+            let [least, most] = ends.map(|end| end.map_or_else(String::new, named));
+            vec![format!("{} figures, from {least} to {most}", metrics.len())]
+        }
+        metrics => metrics.iter().map(named).collect(),
+    };
+    let of = match one.repetitions().len() {
+        0 | 1 => String::new(),
+        repetitions => format!("; means of {repetitions} repetitions"),
+    };
+    format!("{}{of}.", capitalised(&all.join("; ")))
 }
 
 fn dearest(card: &Card<'_>) -> Option<String> {

@@ -111,6 +111,7 @@ fn whole() -> Vec<Page> {
         page("fence", 2 + 1, fence::page()),
         // The domains beside each other, and the figures of four; paper shows neither.
         page("platform", 1 + 4, of(&platform::study())),
+        page("platforms-compared", 1, platform::compared()),
     ]
 }
 

@@ -5,6 +5,10 @@ use virtbench_record::{
     Records, Sample, SamplesKey, SamplesMeasured, SamplesRecord, Status,
 };
 
+use virtbench_model::Margin;
+use virtbench_model::platform::{PlatformRunOf, compare_platforms};
+use virtbench_report::PlatformsPage;
+
 use super::synthetic::described;
 use virtbench_samples::host::host_use;
 
@@ -13,6 +17,21 @@ const DOMAINS: [(&str, f64); 4] =
 
 pub fn study() -> (Provenance, Records) {
     (described(Plan::Platform(plan())), Records::Samples(records()))
+}
+
+/// The same twice, the second time with slower storage and a slower adapter.
+pub fn compared() -> String {
+    let (facts, plan, before) = (described(Plan::Platform(plan())), plan(), records());
+    let mut after = records();
+    let slower = |record: &&mut SamplesRecord| ["storage", "adapters"].contains(&record.key.side.as_str());
+    for record in after.iter_mut().filter(slower) {
+        let Status::Measured(measured) = &mut record.status else { continue };
+        let moves = |sample: &&mut Sample| !sample.name.contains("(native)");
+        measured.samples.iter_mut().filter(moves).for_each(|sample| sample.value *= 0.7);
+    }
+    let run = |records| PlatformRunOf { provenance: &facts, plan: &plan, records };
+    let compared = compare_platforms([run(&before), run(&after)], Margin::default());
+    PlatformsPage { compared: &compared, runs: ["runs/monday", "runs/tuesday"] }.html("0")
 }
 
 fn plan() -> PlatformPlan {

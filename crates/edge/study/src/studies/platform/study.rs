@@ -1,5 +1,6 @@
 //! The study of a platform: a domain at a time, each by the runs of other studies.
 
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -9,16 +10,21 @@ use virtbench_record::{
 };
 use virtbench_runs::{LoadedRun, load_any_run};
 
+use super::configuration::{change, set_aside};
 use super::part::run_part;
 use super::watch::HostWatch;
 use crate::runner::course::nanoseconds;
 use crate::runner::estimate::Estimate;
 use crate::runner::experiment::Experiment;
+use crate::runner::host_clock::HostClock;
 use crate::runner::progress::Progress;
 use crate::runner::run::{Run, RunEnd};
 use crate::runner::sides::SidesSchedule;
 use crate::runner::steps::{NoResult, Schedule, Steps, Study, Taken, run_study};
 use crate::study_error::StudyError;
+
+/// How often a repetition is measured that does not count.
+const TRIES: u32 = 2;
 
 /// Says what a run comes to, in a sentence.
 pub type Sentence = fn(&Provenance, &Records) -> String;
@@ -62,6 +68,7 @@ impl PlatformStudy {
         &self,
         key: &SamplesKey,
         folder: &Path,
+        void: &Cell<bool>,
         progress: &mut Progress<'_>,
     ) -> Result<Taken<SamplesMeasured>, NoResult> {
         let begun = Instant::now();
@@ -69,7 +76,7 @@ impl PlatformStudy {
         if let Some(why) = &domain.left_out {
             return Err(NoResult::Unavailable(why.clone()));
         }
-        let watch = HostWatch::begin();
+        let (watch, clock) = (HostWatch::begin(), HostClock::now());
         let mut runs: Vec<(String, LoadedRun<Records>)> = Vec::new();
         // In turn from one end and from the other, so that what changes slowly on a host is in both alike.
         let turn: Vec<&PlatformRun> = match key.repetition % 2 {
@@ -86,6 +93,16 @@ impl PlatformStudy {
         }
         let of_runs: Vec<(String, &Provenance, &Records)> =
             runs.iter().map(|(name, run)| (name.clone(), &run.provenance, &run.records)).collect();
+        let provenances: Vec<&Provenance> = runs.iter().map(|(_, run)| &run.provenance).collect();
+        let changed = clock.jumped().or_else(|| change(folder, &domain, key.repetition, &provenances));
+        if let Some(why) = changed {
+            void.set(true);
+            let kept = set_aside(folder, &key.side, key.repetition)?;
+            return Err(NoResult::failed(format!(
+                "it does not count: {why}; what was measured is in {}",
+                kept.display()
+            )));
+        }
         let (host, mut observed) = watch.end();
         let samples = samples_of_domain(&of_runs, domain.absolute).map_err(NoResult::failed)?;
         observed.disks = of_runs.iter().flat_map(|(_, run, records)| disks_of_run(run, records)).collect();
@@ -112,15 +129,27 @@ impl Study for PlatformStudy {
         first: SamplesKey,
         steps: &mut Steps<'_, '_, SidesSchedule>,
     ) -> Result<(), StudyError> {
-        let (key, folder) = (first.clone(), steps.folder().to_owned());
-        let once = |progress: &mut Progress<'_>| {
-            progress.doing(&format!("{}: repetition {}", key.side, key.repetition + 1));
-            self.once(&key, &folder, progress)
-        };
-        steps.take(first, once).map(drop)
+        let folder = steps.folder().to_owned();
+        // What does not count is no evidence, stands in the record with its reason, and is tried once more.
+        for _ in 0..TRIES {
+            let void = Cell::new(false);
+            let once = |progress: &mut Progress<'_>| {
+                progress.doing(&format!("{}: repetition {}", first.side, first.repetition + 1));
+                self.once(&first, &folder, &void, progress)
+            };
+            steps.take(first.clone(), once)?;
+            if !void.get() {
+                break;
+            }
+        }
+        Ok(())
     }
 }
 
 fn read(folder: &Path) -> Result<LoadedRun<Records>, NoResult> {
     load_any_run(folder).map_err(|error| NoResult::failed(error.to_string()))
 }
+
+#[cfg(test)]
+#[path = "study_tests.rs"]
+mod tests;

@@ -15,6 +15,7 @@ use super::standing::Standing;
 use super::tiles_place::TilesPlace;
 use super::watch::HostWatch;
 use crate::runner::course::unix_ns;
+use crate::runner::host_clock::HostClock;
 use crate::runner::progress::Progress;
 use crate::study_error::StudyError;
 
@@ -34,9 +35,6 @@ const BUSY_PERCENT: f64 = 90.0;
 const LATE_NS: u64 = 1_000_000_000;
 /// How long after a generator's failure the news may take that its member has ended.
 const NEWS: Duration = Duration::from_secs(2);
-/// The host's clock may be slewed by this share, and differ by so much more, in nanoseconds, before a run does not count.
-const SLEWED_SHARE: f64 = 0.001;
-const JUMP_NS: u64 = 100_000_000;
 
 /// What one generator did, or why it failed.
 type Ended = Option<Result<TileDone, NoOutcome>>;
@@ -69,7 +67,7 @@ pub(super) fn run_together(
     let mut energy = source(plan.energy.as_deref());
     let mut watch = HostWatch::new(moments.measure_ns, moments.end_ns, standing.folder.path());
     let quiet = AtomicBool::new(false);
-    let clock = Clock::now();
+    let clock = HostClock::now();
     let outcomes = thread::scope(|scope| {
         let asking = scope.spawn(|| ask(&mut energy, &quiet));
         let run = |stop: &AtomicBool| {
@@ -234,51 +232,4 @@ fn limited(members: &[TileMemberMeasured]) -> Vec<String> {
         }
     }
     words
-}
-
-/// Both clocks of the host at one moment.
-struct Clock {
-    monotonic_ns: u64,
-    unix_ns: u64,
-}
-
-impl Clock {
-    fn now() -> Self {
-        Self { monotonic_ns: monotonic_ns(), unix_ns: unix_ns() }
-    }
-
-    /// Whether the host's clock was set since then, in words.
-    fn jumped(&self) -> Option<String> {
-        self.differs(&Self::now())
-    }
-
-    fn differs(&self, later: &Self) -> Option<String> {
-        let passed_ns = later.monotonic_ns.saturating_sub(self.monotonic_ns);
-        let by_ns = later.unix_ns.abs_diff(self.unix_ns.saturating_add(passed_ns));
-        let allowed_ns = JUMP_NS as f64 + SLEWED_SHARE * passed_ns as f64;
-        (by_ns as f64 > allowed_ns).then(|| {
-            let by_ms = by_ns / 1_000_000;
-            format!("the host's clock was set by {by_ms} ms meanwhile")
-        })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_clock_that_was_set_voids_and_one_that_is_slewed_does_not() {
-        let at = |monotonic_ms: u64, unix_ms: u64| {
-            let [monotonic_ns, unix_ns] = [monotonic_ms, unix_ms].map(|ms| ms * 1_000_000);
-            Clock { monotonic_ns, unix_ns }
-        };
-        let begun = at(10_000, 1_000_000);
-        assert_eq!(begun.differs(&at(70_000, 1_060_000)), None);
-        assert_eq!(begun.differs(&at(70_000, 1_060_120)), None);
-        for later in [1_061_000, 1_059_000, 900_000] {
-            let words = begun.differs(&at(70_000, later)).unwrap();
-            assert!(words.starts_with("the host's clock was set by "), "{words}");
-        }
-    }
 }

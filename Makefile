@@ -9,7 +9,7 @@ STUDY_BUILD = target/study/bin
 VIRTBENCH = $(STUDY_BUILD)/virtbench
 INSTALLED = target/release/virtbench
 
-.PHONY: help study check test soak bench profile fuzz fio-examples public-files lint doc-check licences build whole install setup setup-study setup-check setup-install setup-test setup-lint setup-bench setup-predictions uml uml-kernel appliances check-predictions deviation evaluation clean deb deb-check setup-package dist dist-check dist-again container-check
+.PHONY: help study check test soak bench profile fuzz fio-examples public-files lint doc-check licences build whole install setup setup-study setup-check setup-install setup-test setup-lint setup-bench setup-predictions uml uml-kernel appliances check-predictions deviation evaluation clean deb deb-check setup-package dist dist-check dist-again container-check study-check
 
 help:
 	@echo "make study    set up, build, and measure what virtualization costs this machine's storage"
@@ -36,7 +36,8 @@ help:
 	@echo "make deb      the Debian package: target/debian/virtbench_*.deb"
 	@echo "make deb-check  it is installed, used and removed in bare roots of Debian 12 and 13"
 	@echo "make container-check  contrib/Containerfile is built from it, and the command used in it"
-	@echo "make dist     a static tarballs for other distributions, checksums and a list of what they are made of: target/dist"
+	@echo "make study-check  what the README says first, in a bare root of Debian: make study, then the report card"
+	@echo "make dist     static tarballs for other distributions, checksums and a list of what they are made of: target/dist"
 	@echo "make dist-check  they are started in a root of Debian 11, in an empty one, and for another kind of machine emulated"
 	@echo "make dist-again  they are built once more in another folder: the digests have to be the same"
 	@echo "make install  install the command, its manual pages and completions (PREFIX=/usr/local)"
@@ -159,6 +160,10 @@ deb-check: setup-package
 
 container-check: setup-package
 	scripts/container-check.sh
+
+# What the README says first, in a bare root; needs root.
+study-check: setup-package
+	scripts/study-check.sh
 
 # Tarballs for other distributions, and their trial in roots with an older C library and with none.
 dist: setup-package

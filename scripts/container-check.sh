@@ -11,9 +11,8 @@ done
 package=$(find target/debian -maxdepth 1 -name 'virtbench_*.deb' 2>/dev/null | head -1)
 [ -n "$package" ] || { echo "container-check: there is no package: make deb" >&2; exit 4; }
 
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/virtbench/roots
-mkdir -p "$cache"
-store=$(mktemp -d "$cache/container-XXXXXX")
+. scripts/bare-root.sh
+store=$(mktemp -d "$roots/container-XXXXXX")
 # What this machine's other containers are made of stays apart.
 build() { buildah --root "$store/root" --runroot "$store/run" --storage-driver vfs "$@"; }
 cleanup() { build rm --all >/dev/null 2>&1 || true; rm -rf --one-file-system "$store"; }
@@ -23,8 +22,7 @@ export BUILDAH_ISOLATION=chroot
 
 base=${CONTAINER_BASE:-}
 if [ -z "$base" ]; then
-  tar=$cache/trixie.tar
-  if [ ! -s "$tar" ]; then mmdebstrap --quiet --variant=apt --format=tar trixie "$tar.part" && mv "$tar.part" "$tar"; fi
+  tar=$(bare_root_tar trixie)
   base=localhost/virtbench-base
   empty=$(build from scratch)
   build add --quiet "$empty" "$tar" / >/dev/null

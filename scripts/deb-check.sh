@@ -8,23 +8,17 @@ if [ "$(id -u)" != 0 ]; then echo "deb-check: this needs root: it changes into r
 for program in mmdebstrap lintian unshare; do
   command -v "$program" >/dev/null || { echo "deb-check: there is no $program: apt install mmdebstrap lintian util-linux" >&2; exit 4; }
 done
-package=$(ls target/debian/virtbench_*.deb 2>/dev/null | head -1)
+package=$(find target/debian -maxdepth 1 -name 'virtbench_*.deb' 2>/dev/null | head -1)
 [ -n "$package" ] || { echo "deb-check: there is no package: make deb" >&2; exit 4; }
 
 echo "deb-check: lintian"
 lintian --tag-display-limit 0 --fail-on error,warning --allow-root "$package"
 
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/virtbench/roots
-mkdir -p "$cache"
+. scripts/bare-root.sh
 root=
 cleanup() { if [ -n "$root" ]; then rm -rf --one-file-system "$root"; fi; }
 trap cleanup EXIT
 
-# Runs in the root with namespaces of its own, so that whatever is mounted or started there ends with it.
-inside() {
-  unshare --mount --pid --fork --kill-child --mount-proc="$root/proc" \
-    sh -c 'for part in dev sys; do mount --rbind /$part "$0/$part"; done; exec chroot "$0" "$@"' "$root" "$@"
-}
 # Everything that a package may leave, but for what apt and dpkg note of every package.
 files() {
   find "$root" -xdev \( -path "$root/proc" -o -path "$root/sys" -o -path "$root/dev" -o -path "$root/tmp" -o -path "$root/home" \
@@ -33,17 +27,9 @@ files() {
 }
 
 for suite in ${DEB_SUITES:-bookworm trixie}; do
-  tar=$cache/$suite.tar
-  if [ ! -s "$tar" ]; then
-    echo "deb-check: a bare root of $suite"
-    mmdebstrap --quiet --variant=apt --format=tar "$suite" "$tar.part" && mv "$tar.part" "$tar"
-  fi
-  root=$(mktemp -d "$cache/root-XXXXXX")
-  chmod 755 "$root"
-  tar -C "$root" -xf "$tar" --exclude='./dev/*'
-  cp /etc/resolv.conf "$root/etc/resolv.conf"
+  root=$(mktemp -d "$roots/root-XXXXXX")
+  unpack_bare_root "$suite"
   cp "$package" "$root/tmp/virtbench.deb"
-  printf 'exit 101\n' >"$root/usr/sbin/policy-rc.d"
   export DEBIAN_FRONTEND=noninteractive
 
   echo "deb-check: $suite: what the package depends on and recommends"

@@ -14,12 +14,12 @@ tarball=$(tarball_of "$here")
 [ -n "$tarball" ] || { echo "dist-check: there is no tarball: make dist" >&2; exit 4; }
 (cd "$out" && sha256sum --check --quiet SHA256SUMS)
 
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/virtbench/roots
-mkdir -p "$cache"
-root=$(mktemp -d "$cache/root-XXXXXX")
+. scripts/bare-root.sh
+root=$(mktemp -d "$roots/root-XXXXXX")
 trap 'rm -rf --one-file-system "$root"' EXIT
 chmod 755 "$root"
 
+# A root without this host's devices: only programs are started.
 inside() { unshare --mount --pid --fork --kill-child --mount-proc="$root/proc" chroot "$root" "$@"; }
 # What an ordinary user does first, with these options of an engine and the words that start the command. Without QEMU doctor says what is missing, with its own
 # exit code.
@@ -43,9 +43,7 @@ used "$tarball" "--engine io_uring"
 emptied
 
 echo "dist-check: Debian 11"
-tar=$cache/bullseye.tar
-if [ ! -s "$tar" ]; then mmdebstrap --quiet --variant=apt --format=tar bullseye "$tar.part" && mv "$tar.part" "$tar"; fi
-tar -C "$root" -xf "$tar" --exclude='./dev/*'
+tar -C "$root" -xf "$(bare_root_tar bullseye)" --exclude='./dev/*'
 tar -C "$root" -xzf "$tarball"
 used "$tarball" "--engine io_uring"
 emptied

@@ -466,6 +466,26 @@ fn documents_link_to_what_exists_and_cite_papers_by_key() {
     }
 }
 
+/// Lines of a script that end a pipe early: what writes into it then fails, and with `pipefail` so does the pipe, now and then.
+fn early_ends(path: &str, text: &str) -> Vec<String> {
+    let is_early = |line: &str| line.contains("| grep -q") || line.contains("| grep -m");
+    let all = text.lines().enumerate().filter(|(_, line)| is_early(line));
+    all.map(|(number, _)| format!("{path}:{}: grep ... >/dev/null reads to the end", number + 1)).collect()
+}
+
+#[test]
+fn scripts_read_pipes_to_their_end() {
+    let mut scripts = Vec::new();
+    files(&root().join("scripts"), ".sh", &mut scripts);
+    assert!(scripts.len() > 10, "{scripts:?}");
+    let faults = scripts
+        .iter()
+        .flat_map(|path| early_ends(&path.display().to_string(), &fs::read_to_string(path).unwrap()));
+    let faults: Vec<String> = faults.collect();
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    assert_eq!(early_ends("s", "apt-cache policy rustup |\nx | grep -q y").len(), 1);
+}
+
 #[test]
 fn a_dead_link_a_dead_path_and_a_numbered_paper_are_found() {
     let links = "[a](README.md) [b](https://example.org/x) [c](docs/none.md)\n```\n[d](docs/none.md)\n```\n[e](README.md#none)";

@@ -3,10 +3,21 @@
 use std::fs;
 use std::path::Path;
 
-use crate::support::{Finished, finish, folder, run, signal, virtbench, wait_for};
+use crate::support::{Finished, children, finish, folder, is_alive, run, signal, virtbench, wait_for};
 
 const SHORT: [&str; 8] =
     ["study", "platform", "--domains", "storage,memory", "--accelerator", "uml", "--repetitions", "1"];
+
+const IN_PHASES: [&str; 8] = [
+    "study",
+    "platform",
+    "--domains",
+    "storage,network,memory",
+    "--accelerator",
+    "uml",
+    "--repetitions",
+    "1",
+];
 
 fn study(out: &Path, more: &[&str]) -> Finished {
     let out = out.display().to_string();
@@ -63,7 +74,9 @@ fn against_it(place: &Path, before: &str) {
     assert!(json["score"]["value"].as_f64().unwrap() > 0.0, "{json}");
     assert!(json["headline"].as_str().unwrap().contains(&format!("of {before}")), "{json}");
     // Two runs of other domains have no score in common; the domain that both have is compared.
-    let compared = run(&["compare", before, &out]);
+    let html = place.join("moved.html");
+    let compared = run(&["compare", before, &out, "--html", &html.display().to_string()]);
+    assert!(fs::read_to_string(html).unwrap().contains("Two runs of a platform"));
     assert_eq!(compared.code(), 0, "{compared:?}");
     assert!(compared.stdout.contains("The scores cannot be compared"), "{compared:?}");
     assert!(compared.stdout.contains("storage in one run only"), "{compared:?}");
@@ -96,21 +109,49 @@ fn two_environments_take_the_place_of_this_host_and_a_vm() {
     assert!(network.contains("not in environments that are named"), "{network}");
 }
 
+/// The processes of a platform: its studies, what they have started, and so on.
+fn descendants(pid: u32) -> Vec<u32> {
+    let own: Vec<u32> = children(pid).into_iter().map(|(child, _)| child).collect();
+    own.iter().flat_map(|child| descendants(*child)).chain(own.clone()).collect()
+}
+
 #[test]
-fn a_platform_that_was_killed_goes_on_within_the_part_that_was_under_way() {
+fn a_platform_that_was_killed_in_any_phase_goes_on_within_the_part_that_was_under_way() {
     let place = folder();
     let out = place.path().join("run");
-    let child = virtbench().args(SHORT).arg("--out").arg(&out).spawn().unwrap();
-    let part = out.join("storage/1/native-vs-vm/results.jsonl");
-    let lines = || fs::read_to_string(&part).map_or(0, |text| text.lines().count());
-    wait_for("points of storage", || (lines() >= 2).then_some(()));
-    signal(&child, "KILL");
-    assert!(!finish(child).status.success());
-    let before = fs::read_to_string(&part).unwrap();
-    let whole = before.rfind('\n').map_or("", |end| &before[..end]);
-    let done = run(&["study", "platform", "--resume", "--out", &out.display().to_string()]);
+    let out_words = out.display().to_string();
+    let resumed = ["study", "platform", "--resume", "--out", &out_words];
+    let lines = |part: &str| fs::read_to_string(out.join(part)).map_or(0, |text| text.lines().count());
+    let storage = "storage/1/native-vs-vm/results.jsonl";
+    let mut kept = String::new();
+    // In the middle of a study, at the beginning of one, and between the two of a domain.
+    let phases: [(&str, &dyn Fn() -> bool); 4] = [
+        ("points of storage", &|| lines(storage) >= 2),
+        ("network begins", &|| out.join("network/1/network/run.json").is_file()),
+        ("memory natively", &|| lines("memory/1/native/run.json") > 0),
+        ("memory in a VM", &|| lines("memory/1/vm/run.json") > 0),
+    ];
+    for (number, (phase, is_reached)) in phases.into_iter().enumerate() {
+        let mut command = virtbench();
+        match number {
+            0 => command.args(IN_PHASES).args(["--out", &out_words]),
+            _ => command.args(resumed),
+        };
+        let child = command.spawn().unwrap();
+        wait_for(phase, || is_reached().then_some(()));
+        let all = descendants(child.id());
+        signal(&child, "KILL");
+        assert!(!finish(child).status.success());
+        wait_for("its processes to end", || all.iter().all(|pid| !is_alive(*pid)).then_some(()));
+        if number == 0 {
+            let before = fs::read_to_string(out.join(storage)).unwrap();
+            kept = before.rfind('\n').map_or("", |end| &before[..end]).to_owned();
+        }
+    }
+    let done = run(&resumed);
     assert_eq!(done.code(), 0, "{done:?}");
-    assert!(fs::read_to_string(&part).unwrap().starts_with(whole), "what was measured is kept");
+    assert!(done.stdout.contains("the score over 3 domains, storage, network and memory"), "{done:?}");
+    assert!(fs::read_to_string(out.join(storage)).unwrap().starts_with(&kept), "what was measured is kept");
 }
 
 #[test]

@@ -15,11 +15,40 @@ from fakepve.model import PveError
 
 
 class Cluster(FakePve):
-    """A cluster whose VMs move."""
+    """A cluster whose VMs and disks move, and whose disks grow."""
 
     def _routes_qemu(self):
-        moved = ('POST', '/nodes/{node}/qemu/{vmid}/migrate', self._move)
-        return super()._routes_qemu() + [moved]
+        vm = '/nodes/{node}/qemu/{vmid}'
+        return super()._routes_qemu() + [('POST', vm + '/migrate', self._move), ('POST', vm + '/move_disk', self._move_disk),
+                                         ('PUT', vm + '/resize', self._resize)]
+
+    def _disk_of(self, values):
+        vm = self.find(values['node'], values['vmid'])
+        self._check_lock(vm)
+        if values['disk'] not in vm.config:
+            raise PveError(500, "disk '{0}' does not exist".format(values['disk']))
+        return vm, vm.config[values['disk']]
+
+    async def _move_disk(self, values, user):
+        vm, disk = self._disk_of(values)
+        source, rest = disk.split(':', 1)
+        target = values['storage']
+        if target not in self.storages:
+            raise PveError(500, "storage '{0}' does not exist".format(target))
+        if target == source:
+            raise PveError(500, "you can't move to the same storage with same format")
+
+        async def body():
+            vm.config[values['disk']] = target + ':' + rest
+        return await self.task(vm.node, 'qmmove', vm.vmid, user, body, vm=vm)
+
+    async def _resize(self, values, user):
+        vm, disk = self._disk_of(values)
+        parts = [part for part in disk.split(',') if not part.startswith('size=')]
+
+        async def body():
+            vm.config[values['disk']] = ','.join(parts + ['size=' + values['size']])
+        return await self.task(vm.node, 'resize', vm.vmid, user, body, vm=vm)
 
     async def _move(self, values, user):
         vm = self.find(values['node'], values['vmid'])
@@ -37,6 +66,7 @@ class Cluster(FakePve):
 async def serve(args):
     pve = Cluster(user='root@pam', password=os.environ['PVE_PASS'], host='127.0.0.1', port=args.port)
     pve.time_scale = args.seconds
+    pve.storages['second-lvm'] = dict(pve.storages['local-lvm'], files=set(), volumes={}, avail=1 << 30)
     for node in args.nodes.split(','):
         pve.add_node(node)
     with open(args.guests) as guests:

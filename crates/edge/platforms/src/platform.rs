@@ -60,6 +60,19 @@ pub enum Action {
     Console,
     /// See [`OperationKind::List`]; it is for no VM.
     List,
+    /// See [`OperationKind::Shutdown`].
+    Shutdown,
+    /// See [`OperationKind::Reset`].
+    Reset,
+    /// See [`OperationKind::RevertSnapshot`].
+    RevertSnapshot {
+        /// Its name.
+        name: String,
+    },
+    /// See [`OperationKind::MoveDisk`]. Where to is the platform's choice.
+    MoveDisk,
+    /// See [`OperationKind::ResizeDisk`]. By how much is the platform's choice.
+    ResizeDisk,
 }
 
 impl Action {
@@ -81,8 +94,26 @@ impl Action {
             Self::DetachDisk { .. } => OperationKind::DetachDisk,
             Self::Console => OperationKind::Console,
             Self::List => OperationKind::List,
+            Self::Shutdown => OperationKind::Shutdown,
+            Self::Reset => OperationKind::Reset,
+            Self::RevertSnapshot { .. } => OperationKind::RevertSnapshot,
+            Self::MoveDisk => OperationKind::MoveDisk,
+            Self::ResizeDisk => OperationKind::ResizeDisk,
         }
     }
+}
+
+/// Why operations are not done on hypervisors other than Proxmox VE's, which virtbench could not try there.
+pub(crate) fn on_proxmox_only(operation: OperationKind) -> Option<String> {
+    let is_one = matches!(
+        operation,
+        OperationKind::Shutdown
+            | OperationKind::Reset
+            | OperationKind::RevertSnapshot
+            | OperationKind::MoveDisk
+            | OperationKind::ResizeDisk
+    );
+    is_one.then(|| format!("virtbench does {} on Proxmox VE alone", operation.name()))
 }
 
 /// What became of an operation. Phases are there after a failure as well, as far as it came; `waiting` is the

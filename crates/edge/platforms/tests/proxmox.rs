@@ -7,6 +7,7 @@ mod common;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
+use virtbench_operations::VmState;
 use virtbench_platforms::{Action, LeftPlace, OnProxmox, Platform, ProxmoxOptions};
 use virtbench_proxmox::{
     Address, Limit, LocalProxmox, NewMachine, Operation, PASSWORD_VARIABLE, Place, Proxmox, Secret,
@@ -79,6 +80,40 @@ fn proxmox_does_what_a_platform_is_asked() {
     assert_eq!(platform.remove_all(soon()), Ok(1));
     drop(platform);
     assert_eq!(names(&local), ["elsewhere", "other"]);
+}
+
+#[test]
+fn vms_end_begin_anew_go_back_and_their_disks_move_and_grow() {
+    let local = LocalProxmox::start(&json!([]), 0.0).unwrap();
+    let platform = connect(&local, "");
+    let vm = format!("{}-1", platform.label());
+    platform.create(&vm, soon()).unwrap();
+    let state = || platform.state(&vm, soon()).unwrap();
+    let done = |action: Action| common::done(&platform, &vm, &action, soon());
+    let place = || {
+        let machines = server(&local).machines(Limit::at(soon())).unwrap();
+        machines.into_iter().find(|machine| machine.name == vm).unwrap().place
+    };
+    let disk = || server(&local).first_disk(&place(), Limit::at(soon())).unwrap().unwrap();
+    let before = disk();
+    done(Action::MoveDisk);
+    let there = disk();
+    assert_ne!(there.storage, before.storage);
+    done(Action::MoveDisk);
+    assert_eq!(disk().storage, before.storage, "to and fro");
+    done(Action::ResizeDisk);
+    assert_eq!(disk().mib, before.mib + 16);
+    done(Action::CreateSnapshot { name: "snapshot1".into() });
+    done(Action::PowerOn);
+    done(Action::Reset);
+    assert_eq!(state(), Some(VmState::On));
+    done(Action::Shutdown);
+    assert_eq!(state(), Some(VmState::Off));
+    let kind = |action: Action| platform.perform(&vm, &action, soon()).result.unwrap_err().kind;
+    assert_eq!(kind(Action::Reset), FailureKind::WrongState);
+    assert_eq!(kind(Action::RevertSnapshot { name: "none".into() }), FailureKind::Vanished);
+    done(Action::RevertSnapshot { name: "snapshot1".into() });
+    assert_eq!((state(), platform.remove_all(soon())), (Some(VmState::Off), Ok(1)));
 }
 
 #[test]

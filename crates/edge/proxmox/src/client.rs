@@ -8,6 +8,7 @@ use serde_json::Value;
 use virtbench_https::{Limit, Polling, Secret};
 
 use crate::address::Address;
+use crate::disk::Disk;
 use crate::effect::{Effect, power};
 use crate::error::ProxmoxError;
 use crate::fault::FaultKind;
@@ -143,6 +144,15 @@ impl Proxmox {
     pub fn free_slot(&self, place: &Place, limit: Limit) -> Result<Option<u32>, ProxmoxError> {
         let pending = self.session.through_outages(&Effect::Disk("", true).question(place), limit)?.value;
         Ok(free_slot(pending.as_array().into_iter().flatten().filter_map(|entry| entry["key"].as_str())))
+    }
+
+    /// The first disk of a VM; nothing where it has none, or does not say where it lies and how large it is.
+    ///
+    /// # Errors
+    /// The server does not say, or the VM is gone.
+    pub fn first_disk(&self, place: &Place, limit: Limit) -> Result<Option<Disk>, ProxmoxError> {
+        let question = Effect::Description(String::new()).question(place);
+        Ok(Disk::first(&self.session.through_outages(&question, limit)?.value))
     }
 
     /// A number that no VM has at the moment.

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::disk::Disk;
 use crate::fault::FaultKind;
 use crate::inventory::{Place, Power};
 use crate::session::{Call, encoded};
@@ -21,6 +22,10 @@ pub(crate) enum Effect {
     Description(String),
     /// Whether it has, or will have once it is off, a disk of this name.
     Disk(&'static str, bool),
+    /// That a disk lies on this storage.
+    DiskOn(String, String),
+    /// That a disk has at least so many MiB.
+    DiskOf(String, u64),
 }
 
 impl Effect {
@@ -36,6 +41,8 @@ impl Effect {
             Self::Snapshot(_, false) => "a snapshot's end",
             Self::Description(_) => "a new description",
             Self::Disk(..) => "a disk attached or detached",
+            Self::DiskOn(..) => "a disk on its new storage",
+            Self::DiskOf(..) => "a disk of its new size",
         }
     }
 
@@ -45,7 +52,7 @@ impl Effect {
         Call::get(match self {
             Self::Power(_) | Self::Exists | Self::Gone => format!("{vm}/status/current"),
             Self::Snapshot(..) => format!("{vm}/snapshot"),
-            Self::Description(_) => format!("{vm}/config"),
+            Self::Description(_) | Self::DiskOn(..) | Self::DiskOf(..) => format!("{vm}/config"),
             Self::Disk(..) => format!("{vm}/pending"),
         })
     }
@@ -55,7 +62,9 @@ impl Effect {
         let entries = || answer.as_array().into_iter().flatten();
         match self {
             Self::Power(wanted) => power(answer) == *wanted,
-            Self::Exists => !matches!(answer["lock"].as_str(), Some("create" | "clone" | "migrate")),
+            Self::Exists => {
+                !matches!(answer["lock"].as_str(), Some("create" | "clone" | "migrate" | "rollback"))
+            }
             Self::Gone => false,
             Self::Snapshot(name, wanted) => entries().any(|entry| entry["name"] == name.as_str()) == *wanted,
             // The server ends it with a line of its own.
@@ -67,6 +76,8 @@ impl Effect {
                 let stays = entry.is_some_and(|entry| entry.get("delete").is_none());
                 stays == *wanted
             }
+            Self::DiskOn(name, storage) => disk(answer, name).is_some_and(|disk| disk.storage == *storage),
+            Self::DiskOf(name, mib) => disk(answer, name).is_some_and(|disk| disk.mib >= *mib),
         }
     }
 
@@ -74,6 +85,11 @@ impl Effect {
     pub fn is_shown_by(&self, fault: Option<FaultKind>) -> bool {
         *self == Self::Gone && fault == Some(FaultKind::NotFound)
     }
+}
+
+/// The disk of this name among a VM's settings.
+fn disk(settings: &Value, name: &str) -> Option<Disk> {
+    Disk::read(name, settings[name].as_str()?)
 }
 
 /// Whether a VM of this status runs.
@@ -111,5 +127,9 @@ mod tests {
             json!([{"key": "scsi1", "pending": "local:1"}, {"key": "scsi2", "value": "x", "delete": 1}]);
         assert!(Effect::Disk("scsi1", true).shows(&pending) && Effect::Disk("scsi2", false).shows(&pending));
         assert!(Effect::Disk("scsi3", false).shows(&pending));
+        let settings = json!({"scsi0": "fast:vm-1-disk-0,size=1G"});
+        let on = |storage: &str| Effect::DiskOn("scsi0".into(), storage.into()).shows(&settings);
+        let of = |mib| Effect::DiskOf("scsi0".into(), mib).shows(&settings);
+        assert!(on("fast") && !on("slow") && of(1024) && !of(1040));
     }
 }

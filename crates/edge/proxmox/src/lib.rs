@@ -21,6 +21,7 @@
 
 mod address;
 mod client;
+mod disk;
 mod effect;
 mod error;
 mod fault;
@@ -33,6 +34,7 @@ mod upid;
 
 pub use address::{Address, PASSWORD_VARIABLE};
 pub use client::{OperationTimes, Proxmox};
+pub use disk::Disk;
 pub use error::ProxmoxError;
 pub use fault::{Fault, FaultKind};
 pub use inventory::{Machine, Node, Place, Power, Storage};

@@ -50,6 +50,10 @@ pub enum Operation<'a> {
     Start,
     /// Takes the power away.
     Stop,
+    /// Asks its guest to end.
+    Shutdown,
+    /// Lets it begin anew at once.
+    Reset,
     /// Lets it stand still in memory.
     Suspend,
     /// Lets it go on.
@@ -74,6 +78,25 @@ pub enum Operation<'a> {
     DeleteSnapshot {
         /// Its name.
         name: &'a str,
+    },
+    /// Goes back to a snapshot.
+    Rollback {
+        /// Its name.
+        name: &'a str,
+    },
+    /// Moves a disk to another storage, and leaves no copy.
+    MoveDisk {
+        /// The disk, such as `scsi0`.
+        disk: &'a str,
+        /// Where to.
+        storage: &'a str,
+    },
+    /// Makes a disk larger.
+    ResizeDisk {
+        /// The disk, such as `scsi0`.
+        disk: &'a str,
+        /// Its new size in MiB.
+        mib: u64,
     },
     /// Changes what is written on it.
     Describe {
@@ -119,6 +142,8 @@ impl Operation<'_> {
             }
             Self::Start => post(format!("{vm}/status/start")),
             Self::Stop => post(format!("{vm}/status/stop")),
+            Self::Shutdown => post(format!("{vm}/status/shutdown")),
+            Self::Reset => post(format!("{vm}/status/reset")),
             Self::Suspend => post(format!("{vm}/status/suspend")),
             Self::Resume => post(format!("{vm}/status/resume")),
             Self::Migrate { target, online, with_disks } => {
@@ -135,6 +160,15 @@ impl Operation<'_> {
             Self::CreateSnapshot { name } => post(format!("{vm}/snapshot")).with("snapname", *name),
             Self::DeleteSnapshot { name } => {
                 Call::of("DELETE", format!("{vm}/snapshot/{}", encoded(name)), Vec::new())
+            }
+            Self::Rollback { name } => post(format!("{vm}/snapshot/{}/rollback", encoded(name))),
+            Self::MoveDisk { disk, storage } => {
+                let call = post(format!("{vm}/move_disk")).with("disk", *disk);
+                call.with("storage", *storage).with("delete", "1")
+            }
+            Self::ResizeDisk { disk, mib } => {
+                let call = Call::of("PUT", format!("{vm}/resize"), Vec::new()).with("disk", *disk);
+                call.with("size", format!("{mib}M"))
             }
             Self::Describe { description, tags } => {
                 let mut call = post(format!("{vm}/config")).with("description", *description);
@@ -156,10 +190,14 @@ impl Operation<'_> {
         let shown = |effect| (place.clone(), effect);
         let at = |node: &str, vmid| Place { node: node.to_owned(), vmid };
         match self {
-            Self::Create(_) => shown(Effect::Exists),
+            Self::Create(_) | Self::Rollback { .. } => shown(Effect::Exists),
+            Self::MoveDisk { disk, storage } => {
+                shown(Effect::DiskOn((*disk).to_owned(), (*storage).to_owned()))
+            }
+            Self::ResizeDisk { disk, mib } => shown(Effect::DiskOf((*disk).to_owned(), *mib)),
             Self::Clone { into, .. } => (at(&place.node, *into), Effect::Exists),
-            Self::Start | Self::Resume => shown(Effect::Power(Power::On)),
-            Self::Stop => shown(Effect::Power(Power::Off)),
+            Self::Start | Self::Resume | Self::Reset => shown(Effect::Power(Power::On)),
+            Self::Stop | Self::Shutdown => shown(Effect::Power(Power::Off)),
             Self::Suspend => shown(Effect::Power(Power::Suspended)),
             Self::Migrate { target, .. } => (at(target, place.vmid), Effect::Exists),
             Self::Delete => shown(Effect::Gone),
@@ -238,6 +276,12 @@ mod tests {
         let disk = Operation::AttachDisk { slot: 1, storage: "local", mib: 128 };
         assert_eq!(call(&disk), "POST nodes/pve1/qemu/100/config scsi1=local:0.125");
         assert_eq!(linked.effect(&place).0.vmid, 101);
+        let moved = Operation::MoveDisk { disk: "scsi0", storage: "fast" };
+        assert_eq!(call(&moved), "POST nodes/pve1/qemu/100/move_disk disk=scsi0 storage=fast delete=1");
+        let larger = Operation::ResizeDisk { disk: "scsi0", mib: 1040 };
+        assert_eq!(call(&larger), "PUT nodes/pve1/qemu/100/resize disk=scsi0 size=1040M");
+        let back = Operation::Rollback { name: "s1" };
+        assert_eq!(call(&back), "POST nodes/pve1/qemu/100/snapshot/s1/rollback");
     }
 
     #[test]

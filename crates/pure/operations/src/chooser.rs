@@ -9,12 +9,15 @@ use crate::mix::Mix;
 use crate::vms::{Choice, Vms};
 
 /// The order of a round: what is made is there before it is used, and is taken away last. Others come first.
-const ROUND: [OperationKind; 7] = [
+const ROUND: [OperationKind; 10] = [
     OperationKind::Clone,
     OperationKind::PowerOn,
     OperationKind::Migrate,
+    OperationKind::Reset,
     OperationKind::CreateSnapshot,
+    OperationKind::RevertSnapshot,
     OperationKind::DeleteSnapshot,
+    OperationKind::Shutdown,
     OperationKind::PowerOff,
     OperationKind::Remove,
 ];

@@ -7,16 +7,16 @@ use virtbench_record::OperationKind;
 
 use OperationKind::{
     AttachDisk, Clone, CreateSnapshot, DeleteSnapshot, DetachDisk, Migrate, PowerOff, PowerOn, Reconfigure,
-    Remove, Resume, Suspend,
+    Remove, Resume, Shutdown, Suspend,
 };
 
-/// What one operation makes the other takes away.
-const PAIRS: [(OperationKind, OperationKind); 5] = [
-    (PowerOn, PowerOff),
-    (Clone, Remove),
-    (CreateSnapshot, DeleteSnapshot),
-    (Suspend, Resume),
-    (AttachDisk, DetachDisk),
+/// What one operation makes others take away.
+const PAIRS: [(OperationKind, &[OperationKind]); 5] = [
+    (PowerOn, &[PowerOff, Shutdown]),
+    (Clone, &[Remove]),
+    (CreateSnapshot, &[DeleteSnapshot]),
+    (Suspend, &[Resume]),
+    (AttachDisk, &[DetachDisk]),
 ];
 /// The largest share: a deck holds as many cards of a kind.
 const MOST: u32 = 1000;
@@ -44,21 +44,28 @@ pub enum MixError {
     /// It cannot be kept for long.
     #[error(
         "{} has the share {made} and {} {taken}: what one makes the other takes away, so give both the same share",
-        maker.name(), taker.name()
+        maker.name(), together(takers)
     )]
     Unbalanced {
         /// The operation that makes something.
         maker: OperationKind,
         /// What it was given.
         made: u32,
-        /// The one that takes it away.
-        taker: OperationKind,
-        /// What that was given.
+        /// Those that take it away.
+        takers: &'static [OperationKind],
+        /// What these were given together.
         taken: u32,
     },
     /// Nothing is to be done.
     #[error("the mix has no operation: give at least one a share")]
     Empty,
+}
+
+/// `power_off`, or `power_off and shutdown together`.
+fn together(kinds: &[OperationKind]) -> String {
+    let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
+    let together = if names.len() > 1 { " together" } else { "" };
+    format!("{}{together}", names.join(" and "))
 }
 
 fn names() -> String {
@@ -116,9 +123,11 @@ impl Mix {
         if let Some((kind, share)) = shares.iter().find(|(_, share)| **share > MOST) {
             return Err(MixError::TooLarge { kind: *kind, share: *share });
         }
-        if let Some((maker, taker)) = PAIRS.into_iter().find(|(maker, taker)| share(*maker) != share(*taker))
-        {
-            return Err(MixError::Unbalanced { maker, made: share(maker), taker, taken: share(taker) });
+        for (maker, takers) in PAIRS {
+            let (made, taken) = (share(maker), takers.iter().map(|taker| share(*taker)).sum());
+            if made != taken {
+                return Err(MixError::Unbalanced { maker, made, takers, taken });
+            }
         }
         let shares: BTreeMap<_, _> = shares.into_iter().filter(|(_, share)| *share > 0).collect();
         if shares.is_empty() { Err(MixError::Empty) } else { Ok(Self { shares }) }
@@ -176,12 +185,14 @@ mod tests {
     fn a_mix_of_a_file_is_read_or_refused_with_its_reason() {
         let mix = Mix::parse("power_on = 1\npower_off = 1\nlist = 3\nmigrate = 0\n").unwrap();
         assert_eq!((mix.total(), mix.shares().len()), (5, 3));
+        assert!(Mix::parse("power_on = 3\npower_off = 1\nshutdown = 2\nreset = 1").is_ok());
         for (text, word) in [
             ("power_up = 1", "power_up is no operation; there are power_on"),
             ("power_on = -1", "TOML table"),
             ("power_on = 1001", "0 to 1000"),
             ("power_on = 8\npower_off = 7", "same share"),
             ("clone = 1", "remove 0"),
+            ("power_on = 3\npower_off = 1\nshutdown = 1", "power_off and shutdown together 2"),
             ("", "no operation"),
             ("list = 0", "no operation"),
         ] {

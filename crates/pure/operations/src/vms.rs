@@ -9,6 +9,8 @@ use virtbench_units::Random;
 const MOST_SNAPSHOTS: usize = 3;
 /// And so many disks besides its first.
 const MOST_DISKS: usize = 2;
+/// Its first disk grows so many times.
+const MOST_GROWTH: u32 = 64;
 
 /// How a VM is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -75,11 +77,21 @@ pub enum Settled {
     Lost,
 }
 
+/// A kept state of a VM.
+#[derive(Debug, Clone, Copy)]
+struct Snapshot {
+    number: u32,
+    /// The VM was off.
+    is_off: bool,
+}
+
 #[derive(Debug, Clone)]
 struct Vm {
     state: VmState,
-    snapshots: Vec<u32>,
+    snapshots: Vec<Snapshot>,
     disks: Vec<u32>,
+    /// How often its first disk has grown.
+    grown: u32,
     busy: bool,
     /// It is being removed.
     is_leaving: bool,
@@ -94,6 +106,7 @@ impl Vm {
             state: VmState::Off,
             snapshots: Vec::new(),
             disks: Vec::new(),
+            grown: 0,
             busy: false,
             is_leaving: false,
             is_whole,
@@ -142,7 +155,11 @@ impl Vms {
         !vm.busy
             && match kind {
                 OperationKind::PowerOn => off,
-                OperationKind::PowerOff | OperationKind::Suspend | OperationKind::Console => on,
+                OperationKind::PowerOff
+                | OperationKind::Shutdown
+                | OperationKind::Reset
+                | OperationKind::Suspend
+                | OperationKind::Console => on,
                 OperationKind::Resume => vm.state == VmState::Suspended,
                 OperationKind::Clone => {
                     off && self.vms.len() < self.rules.most && (vm.is_whole || self.rules.clones_overlays)
@@ -153,10 +170,14 @@ impl Vms {
                 OperationKind::Migrate => on && (snapshots == 0 || self.rules.migrates_snapshots),
                 OperationKind::CreateSnapshot => (off || on) && snapshots < MOST_SNAPSHOTS,
                 OperationKind::DeleteSnapshot => (off || on) && snapshots > 0,
+                // Whether a VM runs afterwards that ran when its state was kept is each platform's own.
+                OperationKind::RevertSnapshot => off && vm.snapshots.last().is_some_and(|last| last.is_off),
                 OperationKind::Reconfigure => off || on,
                 // The disks of a snapshot stay as they are.
                 OperationKind::AttachDisk => off && snapshots == 0 && vm.disks.len() < MOST_DISKS,
                 OperationKind::DetachDisk => off && snapshots == 0 && !vm.disks.is_empty(),
+                OperationKind::MoveDisk => off && snapshots == 0,
+                OperationKind::ResizeDisk => off && snapshots == 0 && vm.grown < MOST_GROWTH,
                 OperationKind::List => false,
             }
     }
@@ -195,7 +216,9 @@ impl Vms {
                 self.next += 1;
                 Some(self.next - 1)
             }
-            OperationKind::DeleteSnapshot => vm.snapshots.last().copied(),
+            OperationKind::DeleteSnapshot | OperationKind::RevertSnapshot => {
+                vm.snapshots.last().map(|last| last.number)
+            }
             OperationKind::DetachDisk => vm.disks.last().copied(),
             _ => None,
         };
@@ -224,7 +247,8 @@ impl Vms {
         let Some(vm) = self.vms.get_mut(&number) else { return };
         match (choice.kind, choice.item) {
             (OperationKind::PowerOn | OperationKind::Resume, _) => vm.state = VmState::On,
-            (OperationKind::PowerOff, _) => vm.state = VmState::Off,
+            (OperationKind::PowerOff | OperationKind::Shutdown, _) => vm.state = VmState::Off,
+            (OperationKind::ResizeDisk, _) => vm.grown += 1,
             (OperationKind::Suspend, _) => vm.state = VmState::Suspended,
             (OperationKind::Remove, _) => drop(self.vms.remove(&number)),
             (OperationKind::Clone, Some(into)) => {
@@ -232,8 +256,10 @@ impl Vms {
                 let is_whole = choice.clone.is_none_or(CloneKind::is_whole);
                 self.vms.insert(into, Vm::new(is_whole));
             }
-            (OperationKind::CreateSnapshot, Some(item)) => vm.snapshots.push(item),
-            (OperationKind::DeleteSnapshot, Some(item)) => vm.snapshots.retain(|one| *one != item),
+            (OperationKind::CreateSnapshot, Some(number)) => {
+                vm.snapshots.push(Snapshot { number, is_off: vm.state == VmState::Off });
+            }
+            (OperationKind::DeleteSnapshot, Some(item)) => vm.snapshots.retain(|one| one.number != item),
             (OperationKind::AttachDisk, Some(item)) => vm.disks.push(item),
             (OperationKind::DetachDisk, Some(item)) => vm.disks.retain(|one| *one != item),
             _ => {}

@@ -35,11 +35,21 @@ pub enum OperationKind {
     Console,
     /// All VMs of the run are listed with their state.
     List,
+    /// A VM that runs is asked to end by itself.
+    Shutdown,
+    /// A VM that runs begins anew at once, as by its button.
+    Reset,
+    /// A VM goes back to a kept state.
+    RevertSnapshot,
+    /// The first disk of a VM that is off moves to another storage.
+    MoveDisk,
+    /// The first disk of a VM that is off grows.
+    ResizeDisk,
 }
 
 impl OperationKind {
     /// All, those of the paper's Table 2 first and in its order.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 19] = [
         Self::PowerOn,
         Self::PowerOff,
         Self::Clone,
@@ -54,6 +64,11 @@ impl OperationKind {
         Self::DetachDisk,
         Self::Console,
         Self::List,
+        Self::Shutdown,
+        Self::Reset,
+        Self::RevertSnapshot,
+        Self::MoveDisk,
+        Self::ResizeDisk,
     ];
 
     /// Its place among [`Self::ALL`].
@@ -80,6 +95,11 @@ impl OperationKind {
             "detach_disk",
             "console",
             "list",
+            "shutdown",
+            "reset",
+            "revert_snapshot",
+            "move_disk",
+            "resize_disk",
         ][self.index()]
     }
 }

@@ -36,7 +36,8 @@ Platforms:
                            as above; node=, storage=, pool= and bridge= say where VMs are made; template= is a template (linked
                            clones) or a VM (full ones) of which they are made, by number or name
 Operations: power_on, power_off, clone, migrate, remove, create_snapshot, delete_snapshot, reconfigure, suspend, resume,
-  attach_disk, detach_disk, console, list. A mix is a TOML file with their shares, such as power_on = 8
+  attach_disk, detach_disk, console, list; on Proxmox VE also shutdown, reset, revert_snapshot, move_disk, resize_disk.
+  A mix is a TOML file with their shares, such as power_on = 8
 
 Examples:
   virtbench study operations --platform libvirt+qemu:///system --leave-out

@@ -36,14 +36,23 @@ fn operations_of_proxmox_are_measured_and_what_a_killed_run_has_left_is_swept() 
     killed.wait().unwrap();
     assert!(names(&local).len() > 2, "a kill leaves its VMs");
     let out = temp.path().join("run");
-    let words = ["--vms", "6", "--time", "6s", "--piece", "3s", "--clients", "4", "--json"];
+    let mix = temp.path().join("mix.toml");
+    let paper = "power_on = 8\npower_off = 4\nclone = 2\nmigrate = 8\nremove = 2\ncreate_snapshot = 1\ndelete_snapshot = 1\nreconfigure = 4";
+    let besides = "shutdown = 4\nreset = 2\nrevert_snapshot = 1\nmove_disk = 2\nresize_disk = 2";
+    fs::write(&mix, format!("{paper}\n{besides}\n")).unwrap();
+    let mix = mix.display().to_string();
+    let words = ["--vms", "6", "--time", "6s", "--piece", "3s", "--clients", "4", "--json", "--mix", &mix];
     let finished = finish(start(&local, &out, &words));
     assert_eq!(finished.code(), 0, "{finished:?}");
     let summary = finished.json();
     let operations = summary["steps"][0]["operations"].as_object().unwrap();
     let failed = |one: &Value| one["failed"].as_object().unwrap().len();
     assert!(operations.values().all(|one| failed(one) == 0), "{summary}");
-    assert_eq!(operations.len(), 8, "the mix of [Platform 2014], Table 2: {summary}");
+    assert_eq!(
+        operations.len(),
+        13,
+        "the mix of [Platform 2014], Table 2, and what is done here besides: {summary}"
+    );
     let management = &summary["steps"][0]["management"][0];
     assert!(management["resident_bytes"].as_u64().is_some_and(|bytes| bytes > 1 << 20), "{summary}");
     let mut left = names(&local);

@@ -153,6 +153,12 @@ impl LibvirtPlatform {
             Action::Clone { .. } | Action::Migrate | Action::Remove | Action::Console | Action::List => {
                 Ok(false)
             }
+            // They are refused before.
+            Action::Shutdown
+            | Action::Reset
+            | Action::RevertSnapshot { .. }
+            | Action::MoveDisk
+            | Action::ResizeDisk => Ok(false),
         }
     }
 }

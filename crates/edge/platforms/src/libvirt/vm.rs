@@ -14,7 +14,7 @@ use super::guest::{answers, close, open_console, wait_for_answer};
 use super::refusals::failure;
 use super::xml::{Format, Model, disk_xml, snapshot, volume};
 use crate::failure::Failure;
-use crate::platform::Action;
+use crate::platform::{Action, on_proxmox_only};
 use crate::stopwatch::Stopwatch;
 
 /// How often it is looked for an effect.
@@ -69,6 +69,14 @@ impl Bench<'_> {
             Action::Console => self.console(there()?, watch),
             Action::List | Action::Migrate => {
                 Err(Failure::new(FailureKind::Unsupported, "it is for no single domain"))
+            }
+            Action::Shutdown
+            | Action::Reset
+            | Action::RevertSnapshot { .. }
+            | Action::MoveDisk
+            | Action::ResizeDisk => {
+                let why = on_proxmox_only(action.kind()).unwrap_or_default();
+                Err(Failure::new(FailureKind::Unsupported, why))
             }
         }
     }

@@ -48,7 +48,9 @@ impl OnProxmox {
         let machines = server.machines(limit).map_err(failure)?;
         let nodes = server.nodes(limit).map_err(failure)?;
         let used = used_nodes(&address, &nodes)?;
-        let storage = used_storage(&address, &server.storages(&used[0], limit).map_err(failure)?)?;
+        let storages = server.storages(&used[0], limit).map_err(failure)?;
+        let storage = used_storage(&address, &storages)?;
+        let other_storage = other_storage(&storages, &storage);
         let template = address.template.as_deref().map(|wanted| template(&machines, wanted)).transpose()?;
         let ours = owned_machines(&server, &machines, deadline)?.len();
         let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
@@ -85,6 +87,7 @@ impl OnProxmox {
             run,
             nodes: used,
             storage,
+            other_storage,
             template,
             options,
             facts,
@@ -129,6 +132,12 @@ fn used_storage(address: &Address, storages: &[Storage]) -> Result<Storage, Fail
     found.cloned().ok_or_else(none)
 }
 
+/// Where a disk can move to and lie as it did: shared, or not.
+fn other_storage(storages: &[Storage], used: &Storage) -> Option<Storage> {
+    let others = storages.iter().filter(|one| one.name != used.name && one.is_shared == used.is_shared);
+    others.max_by_key(|storage| storage.free).cloned()
+}
+
 /// The VM or template of this number or name.
 fn template(machines: &[Machine], wanted: &str) -> Result<Template, Failure> {
     let mut found = machines.iter().filter(|vm| vm.place.vmid.to_string() == wanted || vm.name == wanted);
@@ -161,6 +170,8 @@ mod tests {
         assert_eq!(used(""), Ok("c".to_owned()));
         assert_eq!(used("?storage=a"), Ok("a".to_owned()));
         assert!(used("?storage=d").unwrap_err().message.contains("a, b, c"));
+        let other = |used: &Storage| other_storage(&storages, used).map(|storage| storage.name);
+        assert_eq!((other(&storages[2]), other(&storages[0])), (Some("b".to_owned()), None));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::time::Instant;
 use virtbench_mark::{Owner, RunId};
 use virtbench_operations::VmState;
 use virtbench_proxmox::{
-    Address, Limit, NewMachine, Operation, OperationTimes, Place, Power, Proxmox, ProxmoxError, Storage,
+    Address, Disk, Limit, NewMachine, Operation, OperationTimes, Place, Power, Proxmox, ProxmoxError, Storage,
 };
 use virtbench_record::{CloneKind, FailureKind, OperationKind, Phases, PlatformFacts};
 
@@ -24,6 +24,9 @@ use crate::run_vms::{RunVms, check_name};
 
 /// The size of a disk that is attached, in MiB.
 const DISK_MIB: u32 = 128;
+
+/// By how much a disk grows, in MiB.
+const GROWTH_MIB: u64 = 16;
 
 /// What the VMs of a run are made of.
 #[derive(Debug, Clone, Copy)]
@@ -61,6 +64,8 @@ pub struct OnProxmox {
     /// Where VMs are made, in turn.
     pub(super) nodes: Vec<String>,
     pub(super) storage: Storage,
+    /// Where disks move to, and back from.
+    pub(super) other_storage: Option<Storage>,
     pub(super) template: Option<Template>,
     pub(super) options: ProxmoxOptions,
     pub(super) facts: PlatformFacts,
@@ -185,11 +190,33 @@ impl OnProxmox {
         Ok(())
     }
 
+    /// The first disk of a VM.
+    fn first_disk(&self, vm: &str, ours: &Ours, calls: &Calls<'_>) -> Result<Disk, Failure> {
+        let none = || {
+            Failure::new(FailureKind::Vanished, format!("{vm} has no disk whose storage and size are told"))
+        };
+        self.server.first_disk(&ours.place, calls.limit).map_err(failure)?.ok_or_else(none)
+    }
+
+    fn move_disk(&self, vm: &str, ours: &Ours, calls: &mut Calls<'_>) -> Result<(), Failure> {
+        let disk = self.first_disk(vm, ours, calls)?;
+        let other = self.other_storage.as_ref().filter(|other| other.name != disk.storage);
+        let storage = &other.unwrap_or(&self.storage).name;
+        calls.has(&ours.place, &Operation::MoveDisk { disk: &disk.name, storage })
+    }
+
+    fn resize_disk(&self, vm: &str, ours: &Ours, calls: &mut Calls<'_>) -> Result<(), Failure> {
+        let disk = self.first_disk(vm, ours, calls)?;
+        calls.has(&ours.place, &Operation::ResizeDisk { disk: &disk.name, mib: disk.mib + GROWTH_MIB })
+    }
+
     fn act(&self, vm: &str, action: &Action, ours: &Ours, calls: &mut Calls<'_>) -> Result<(), Failure> {
         let place = &ours.place;
         match action {
             Action::PowerOn => calls.has(place, &Operation::Start),
             Action::PowerOff => calls.has(place, &Operation::Stop),
+            Action::Shutdown => calls.has(place, &Operation::Shutdown),
+            Action::Reset => calls.has(place, &Operation::Reset),
             Action::Suspend => calls.has(place, &Operation::Suspend),
             Action::Resume => calls.has(place, &Operation::Resume),
             Action::Clone { into, kind } => self.clone_of(place, into, *kind, true, calls),
@@ -201,6 +228,9 @@ impl OnProxmox {
             }
             Action::CreateSnapshot { name } => calls.has(place, &Operation::CreateSnapshot { name }),
             Action::DeleteSnapshot { name } => calls.has(place, &Operation::DeleteSnapshot { name }),
+            Action::RevertSnapshot { name } => calls.has(place, &Operation::Rollback { name }),
+            Action::MoveDisk => self.move_disk(vm, ours, calls),
+            Action::ResizeDisk => self.resize_disk(vm, ours, calls),
             Action::Reconfigure { note } => {
                 let description = format!("{}\n{note}", ours.text);
                 calls.has(place, &Operation::Describe { description: &description, tags: None })
@@ -234,7 +264,7 @@ impl Platform for OnProxmox {
     }
 
     fn lacks(&self, operation: OperationKind) -> Option<String> {
-        lacks(self.nodes.len(), operation)
+        lacks(self.nodes.len(), self.other_storage.is_some(), operation)
     }
 
     fn migrates_snapshots(&self) -> bool {
@@ -322,8 +352,8 @@ fn state(power: Power) -> VmState {
     }
 }
 
-/// What a cluster with so many nodes cannot do.
-fn lacks(nodes: usize, operation: OperationKind) -> Option<String> {
+/// What a cluster with so many nodes, and with or without a second storage, cannot do.
+fn lacks(nodes: usize, disks_move: bool, operation: OperationKind) -> Option<String> {
     match operation {
         OperationKind::Console => Some(
             "consoles of Proxmox VE are opened by a browser's WebSocket, not by a call of its API".to_owned(),
@@ -331,6 +361,10 @@ fn lacks(nodes: usize, operation: OperationKind) -> Option<String> {
         OperationKind::Migrate if nodes < 2 => {
             Some("VMs are made on one node only: it is the only one online, or node= names it".to_owned())
         }
+        OperationKind::MoveDisk if !disks_move => Some(
+            "there is no second storage for disks of VMs that is shared as the first one is, or is not"
+                .to_owned(),
+        ),
         _ => None,
     }
 }
@@ -341,7 +375,11 @@ mod tests {
 
     #[test]
     fn one_node_moves_nothing() {
-        assert!(lacks(1, OperationKind::Migrate).is_some() && lacks(2, OperationKind::Migrate).is_none());
-        assert!(lacks(2, OperationKind::Console).is_some() && lacks(1, OperationKind::Clone).is_none());
+        let lacks = |nodes, kind| super::lacks(nodes, false, kind).is_some();
+        assert!(lacks(1, OperationKind::Migrate) && !lacks(2, OperationKind::Migrate));
+        assert!(lacks(2, OperationKind::Console) && !lacks(1, OperationKind::Clone));
+        assert!(
+            lacks(2, OperationKind::MoveDisk) && super::lacks(1, true, OperationKind::MoveDisk).is_none()
+        );
     }
 }

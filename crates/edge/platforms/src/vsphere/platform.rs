@@ -17,7 +17,7 @@ use super::shape::give_shape;
 use super::sweep::remove;
 use crate::failure::Failure;
 use crate::keeper::Keeper;
-use crate::platform::{Action, Performed, Platform};
+use crate::platform::{Action, Performed, Platform, on_proxmox_only};
 use crate::run_vms::{RunVms, check_name};
 
 /// The size of a disk that is attached, in KiB.
@@ -218,8 +218,14 @@ impl OnVsphere {
                     self.ours.change(vm, |ours| _ = ours.disks.remove(name));
                 }
             }
-            Action::Console | Action::List => {
-                let why = format!("{} is not for a VM of vSphere", action.kind().name());
+            Action::Console
+            | Action::List
+            | Action::Shutdown
+            | Action::Reset
+            | Action::RevertSnapshot { .. }
+            | Action::MoveDisk
+            | Action::ResizeDisk => {
+                let why = format!("{} is not done with a VM of vSphere", action.kind().name());
                 return done.refused(Failure::new(FailureKind::Unsupported, why));
             }
         }
@@ -321,7 +327,7 @@ fn lacks(is_host: bool, hosts: usize, operation: OperationKind) -> Option<String
         OperationKind::Migrate if hosts < 2 => {
             Some("only one host of the cluster is connected and out of maintenance".to_owned())
         }
-        _ => None,
+        _ => on_proxmox_only(operation),
     }
 }
 

@@ -202,6 +202,11 @@ impl<'a> Fleet<'a> {
             OperationKind::DetachDisk => Action::DetachDisk { name: name("disk") },
             OperationKind::Console => Action::Console,
             OperationKind::List => Action::List,
+            OperationKind::Shutdown => Action::Shutdown,
+            OperationKind::Reset => Action::Reset,
+            OperationKind::RevertSnapshot => Action::RevertSnapshot { name: name("snapshot") },
+            OperationKind::MoveDisk => Action::MoveDisk,
+            OperationKind::ResizeDisk => Action::ResizeDisk,
         }
     }
 }

@@ -22,6 +22,12 @@ class Cluster(FakePve):
         return super()._routes_qemu() + [('POST', vm + '/migrate', self._move), ('POST', vm + '/move_disk', self._move_disk),
                                          ('PUT', vm + '/resize', self._resize)]
 
+    async def _agent_call(self, match, values):
+        vm = self.find(values['node'], values['vmid'])
+        if vm.agent is None and str(vm.config.get('agent', '0')).startswith('1'):
+            vm.agent = next((one.agent for one in self.vms if one.template and one.agent), None)
+        return await super()._agent_call(match, values)
+
     def _disk_of(self, values):
         vm = self.find(values['node'], values['vmid'])
         self._check_lock(vm)

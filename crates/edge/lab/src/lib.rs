@@ -120,6 +120,7 @@ pub use virtbench_agent::enclosure::{
 };
 pub use virtbench_agent::protocol::appliance::ServiceEnd;
 pub use virtbench_agent::protocol::network::{NetworkOutcome, Traffic};
+pub use virtbench_agent::protocol::{Greeting, TargetRef};
 pub use virtbench_agent::{Console, HERE, STAY};
 pub use virtbench_host::{
     CpuSample, NetworkSample, NumaSample, available_memory_bytes, crossing_cost, disk_busy_ms, disk_facts,

@@ -12,7 +12,7 @@ use crate::disk::Disk;
 use crate::effect::{Effect, power};
 use crate::error::ProxmoxError;
 use crate::fault::FaultKind;
-use crate::inventory::{Machine, Node, Place, Power, Storage, is_true};
+use crate::inventory::{Machine, Node, Place, Power, Storage, is_true, outer_address};
 use crate::operation::{Operation, free_slot};
 use crate::session::{Answered, Call, Session, encoded};
 use crate::task;
@@ -153,6 +153,23 @@ impl Proxmox {
     pub fn first_disk(&self, place: &Place, limit: Limit) -> Result<Option<Disk>, ProxmoxError> {
         let question = Effect::Description(String::new()).question(place);
         Ok(Disk::first(&self.session.through_outages(&question, limit)?.value))
+    }
+
+    /// The address of a guest, as its agent tells it: waited for.
+    ///
+    /// # Errors
+    /// The server does not say, or the guest has told none by then.
+    pub fn guest_address(&self, place: &Place, limit: Limit) -> Result<String, ProxmoxError> {
+        let path = format!("nodes/{}/qemu/{}/agent/network-get-interfaces", encoded(&place.node), place.vmid);
+        let question = Call::get(path);
+        self.until("a guest whose agent tells its address", limit, || {
+            let begun = Instant::now();
+            match self.session.call(&question, limit) {
+                Ok(answered) => Ok((outer_address(&answered.value), answered.waited)),
+                Err(ProxmoxError::Fault { .. }) => Ok((None, begun.elapsed())),
+                Err(error) => Err(error),
+            }
+        })
     }
 
     /// A number that no VM has at the moment.

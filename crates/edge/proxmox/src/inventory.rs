@@ -102,6 +102,18 @@ impl Storage {
     }
 }
 
+/// The first address that others can reach a guest at, of those that its agent tells: one of version 4 before one of version 6.
+pub(crate) fn outer_address(answer: &Value) -> Option<String> {
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let outer = list(&answer["result"]).into_iter().filter(|interface| interface["name"] != "lo");
+    let all: Vec<String> = outer
+        .flat_map(|interface| list(&interface["ip-addresses"]))
+        .filter_map(|address| address["ip-address"].as_str().map(str::to_owned))
+        .filter(|address| !address.starts_with("fe80:"))
+        .collect();
+    all.iter().find(|address| !address.contains(':')).or(all.first()).cloned()
+}
+
 /// Perl has no truth of its own: 1, "1" and true are.
 pub(crate) fn is_true(value: &Value) -> bool {
     match value {
@@ -117,6 +129,23 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_guest_is_reached_at_its_first_outer_address() {
+        let interface = |name: &str, addresses: &[&str]| {
+            let addresses: Vec<Value> =
+                addresses.iter().map(|address| json!({"ip-address": address})).collect();
+            json!({"name": name, "ip-addresses": addresses})
+        };
+        let of = |interfaces: &[Value]| outer_address(&json!({ "result": interfaces }));
+        let lo = interface("lo", &["127.0.0.1", "::1"]);
+        assert_eq!(
+            of(&[lo.clone(), interface("eth0", &["fe80::1", "2001:db8::1", "10.0.0.7"])]).as_deref(),
+            Some("10.0.0.7")
+        );
+        assert_eq!(of(&[interface("eth0", &["fe80::1", "2001:db8::1"])]).as_deref(), Some("2001:db8::1"));
+        assert_eq!((of(&[lo]), outer_address(&json!({}))), (None, None));
+    }
 
     #[test]
     fn lists_are_read_and_what_is_of_no_use_is_left_out() {

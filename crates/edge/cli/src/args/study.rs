@@ -113,6 +113,9 @@ for in the current folder, then in $XDG_CONFIG_HOME/virtbench:
                            with random data, become volumes of the pool (default) and are removed with it. SETTINGS are
                            those of qemu:, without a backing; adapters are virtio-blk, virtio-scsi, ahci, pvscsi,
                            lsi53c895a, mptsas1068 and megasas. It needs libvirt0 here. A guest that exists is reached by ssh
+  proxmox:HOST?template=NAME|NUMBER[&ssh-user=NAME][&ssh-port=N][&ssh-folder=/FOLDER][&ssh-config=FILE]
+                           a VM that is cloned from a template of Proxmox VE, reached by ssh at the address that its guest's
+                           agent tells, and removed with the run; node=, storage= and the password as for study operations
 
   # virtbench.toml
   [environments]

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-use crate::support::{begin_operations, finish, folder, run, texts, wait_for};
+use crate::support::sshd::Sshd;
+use crate::support::{begin_operations, finish, folder, run, texts, virtbench, wait_for};
 use serde_json::{Value, json};
 use virtbench_proxmox::{Address, Limit, LocalProxmox, Proxmox, Secret};
 
@@ -63,6 +64,72 @@ fn operations_of_proxmox_are_measured_and_what_a_killed_run_has_left_is_swept() 
         told.contains("Proxmox VE") && !told.contains("test-only-secret"),
         "a password is in the run folder"
     );
+}
+
+/// A template whose clones tell the loopback's address as their guest's.
+fn with_template() -> LocalProxmox {
+    let interfaces = json!([{"name": "eth0", "ip-addresses": [{"ip-address": "127.0.0.1"}]}]);
+    let config = json!({"scsi0": "local-lvm:base-9000-disk-0,size=1G", "agent": "1"});
+    let guests = json!([{
+        "vmid": 9000, "name": "golden", "template": true, "config": config, "agent": {"interfaces": interfaces},
+    }]);
+    LocalProxmox::start(&guests, 0.0).unwrap()
+}
+
+#[test]
+fn a_vm_of_proxmox_is_a_machine_that_is_made_reached_and_removed() {
+    let (local, sshd, temp) = (with_template(), Sshd::start(), folder());
+    let (work, address) = (sshd.path("guest").display().to_string(), sshd.address("guest"));
+    let config = address.split_once("?config=").unwrap().1;
+    let (server, port) = (local.argument(), sshd.port());
+    let vm = format!("vm={server}&template=golden&ssh-port={port}&ssh-folder={work}&ssh-config={config}");
+    let grid = temp.path().join("grid.toml");
+    fs::write(&grid, "blocks = [\"4k\"]\nreads = [100]\nrandoms = [100]\n").unwrap();
+    let out = temp.path().join("run").display().to_string();
+    let words = [
+        "study",
+        "compare",
+        "--grid",
+        &grid.display().to_string(),
+        "--repetitions",
+        "1",
+        "--size",
+        "4MiB",
+        "--ramp",
+        "0s",
+        "--time",
+        "200ms",
+        "--environment",
+        "native:",
+        "--environment",
+        &vm,
+        "--out",
+        &out,
+        "--json",
+    ]
+    .map(str::to_owned);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let compared = run(&words);
+    assert_eq!(compared.code(), 0, "{compared:?}");
+    let told = texts(Path::new(&out));
+    assert!(told.contains("template=golden") && told.contains("VMs are clones of golden"), "{compared:?}");
+    assert!(!told.contains("test-only-secret"), "a password is in the run folder");
+    assert_eq!(names(&local), ["golden"], "the VM goes with the run");
+    assert!(sshd.is_clean("guest"), "and nothing stays in its guest");
+    // A run that is killed leaves a VM that says whose it was, which is swept.
+    let killed_out = temp.path().join("killed").display().to_string();
+    let mut more = words.clone();
+    let at = more.iter().position(|word| *word == out).unwrap();
+    more[at] = &killed_out;
+    let time = more.iter().position(|word| *word == "200ms").unwrap();
+    more[time] = "10m";
+    let mut killed = virtbench().args(&more).spawn().unwrap();
+    wait_for("a VM", || (names(&local).len() > 1).then_some(()));
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    assert!(names(&local).len() > 1, "a kill leaves what it made");
+    let swept = run(&["sweep", "--platform", &local.argument(), "--yes"]);
+    assert_eq!((swept.code(), names(&local)), (0, vec!["golden".to_owned()]), "{swept:?}");
 }
 
 #[test]

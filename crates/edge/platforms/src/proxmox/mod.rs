@@ -2,6 +2,8 @@
 
 mod connect;
 mod failure;
+mod guest_address;
+mod guest_machine;
 mod keeper;
 mod numbers;
 mod open;
@@ -9,5 +11,7 @@ mod owned;
 mod platform;
 mod sweep;
 
+pub use guest_address::ProxmoxGuest;
+pub use guest_machine::ProxmoxVm;
 pub use platform::{OnProxmox, ProxmoxOptions};
 pub(crate) use sweep::{remove_dead, runs_on};

@@ -112,6 +112,11 @@ impl OnProxmox {
         Calls { server: &self.server, limit: Limit::at(deadline), phases: Phases::default(), retries: 0 }
     }
 
+    /// Where a VM of the run is.
+    pub(super) fn place(&self, vm: &str) -> Result<Place, Failure> {
+        self.ours.known(vm).map(|ours| ours.place)
+    }
+
     /// The node after this one.
     fn other_node(&self, node: &str) -> &str {
         let here = self.nodes.iter().position(|one| one == node).unwrap_or(0);

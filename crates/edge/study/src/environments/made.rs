@@ -141,6 +141,11 @@ impl<'e> FoundEnvironments<'e> {
                     Box::new(Native::new(name, path))
                 }
                 EnvironmentUri::Ssh(address) => Box::new(Ssh::new(name, address.clone(), size_bytes)),
+                #[cfg(feature = "full")]
+                EnvironmentUri::Proxmox(guest) => {
+                    let size_bytes = (!self.has_files()).then_some(size_bytes);
+                    Box::new(virtbench_platforms::ProxmoxVm::new(name, (**guest).clone(), size_bytes))
+                }
                 EnvironmentUri::Libvirt(libvirt) => {
                     let guest = far_guests.next().ok_or_else(missing)?.clone();
                     let made = Libvirt::prepare(name, &libvirt.address, guest, size_bytes, stop, on_progress);
@@ -188,7 +193,7 @@ impl<'e> FoundEnvironments<'e> {
                 EnvironmentUri::Native { folder } => (folder, None),
                 EnvironmentUri::Uml(uml) => (&uml.folder, None),
                 EnvironmentUri::Qemu(qemu) => (&qemu.folder, Some(qemu.setup.clone())),
-                EnvironmentUri::Ssh(_) | EnvironmentUri::Libvirt(_) => continue,
+                _ => continue,
             };
             setups.entry(own.as_deref().unwrap_or(folder).to_owned()).or_default().extend(setup);
         }

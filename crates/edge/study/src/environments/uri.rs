@@ -9,6 +9,8 @@ use virtbench_lab::{
     AddressError, DEFAULT_ADAPTER, LibvirtAddress, LibvirtAddressError, NotByLibvirt, SshAddress,
     UmlDiskKind, check_disk,
 };
+#[cfg(feature = "full")]
+use virtbench_platforms::ProxmoxGuest;
 use virtbench_units::{format_bytes, parse_bytes};
 
 use crate::disks::backing::Backing;
@@ -23,7 +25,7 @@ const NAME_LIMIT: usize = 40;
 pub enum UriError {
     /// It begins with none of the schemes.
     #[error(
-        "{0:?} is no environment: native:[FOLDER], qemu:[FOLDER]?disk=SETUP&vcpus=N&memory=SIZE, uml:[FOLDER]?disk=KIND&memory=SIZE, ssh://[USER@]HOST[:PORT]/FOLDER, libvirt+URI?pool=NAME&disk=SETUP..., or a name from virtbench.toml"
+        "{0:?} is no environment: native:[FOLDER], qemu:[FOLDER]?disk=SETUP&vcpus=N&memory=SIZE, uml:[FOLDER]?disk=KIND&memory=SIZE, ssh://[USER@]HOST[:PORT]/FOLDER, libvirt+URI?pool=NAME&disk=SETUP..., proxmox:HOST?template=NAME..., or a name from virtbench.toml"
     )]
     Scheme(String),
     /// It is no address.
@@ -97,6 +99,9 @@ pub enum EnvironmentUri {
     Ssh(SshAddress),
     /// A guest on a hypervisor that exists.
     Libvirt(Box<LibvirtUri>),
+    /// A VM that is made on a cluster of Proxmox VE.
+    #[cfg(feature = "full")]
+    Proxmox(Box<ProxmoxGuest>),
 }
 
 /// A guest of User Mode Linux.
@@ -172,6 +177,7 @@ impl EnvironmentUri {
             "qemu" => qemu(text, rest),
             "uml" => uml(text, rest),
             _ if text.starts_with(LibvirtAddress::PREFIX) => libvirt(text),
+            "proxmox" => proxmox(text),
             SshAddress::SCHEME => Ok(Self::Ssh(SshAddress::parse(text)?)),
             _ => Err(UriError::Scheme(text.to_owned())),
         }
@@ -185,6 +191,8 @@ impl EnvironmentUri {
             Self::Uml(_) => "uml".into(),
             Self::Ssh(address) => address.host().to_owned(),
             Self::Libvirt(libvirt) => libvirt.address.host().unwrap_or("libvirt").to_owned(),
+            #[cfg(feature = "full")]
+            Self::Proxmox(guest) => guest.host().to_owned(),
         }
     }
 }
@@ -247,6 +255,18 @@ fn uml(text: &str, rest: &str) -> Result<EnvironmentUri, UriError> {
 
 fn memory(text: &str, value: &str) -> Result<u64, UriError> {
     parse_bytes(value).map_err(|error| wrong(text, format!("memory: {error}")))
+}
+
+#[cfg(feature = "full")]
+fn proxmox(text: &str) -> Result<EnvironmentUri, UriError> {
+    let guest = ProxmoxGuest::parse(text).map_err(|why| UriError::Syntax { uri: "proxmox:".into(), why })?;
+    Ok(EnvironmentUri::Proxmox(Box::new(guest)))
+}
+
+#[cfg(not(feature = "full"))]
+fn proxmox(_: &str) -> Result<EnvironmentUri, UriError> {
+    let why = "this build leaves clusters of Proxmox VE out: `make install` builds all";
+    Err(UriError::Syntax { uri: "proxmox:".into(), why: why.into() })
 }
 
 fn libvirt(text: &str) -> Result<EnvironmentUri, UriError> {
@@ -336,6 +356,8 @@ impl fmt::Display for EnvironmentUri {
                     .map_or(Ok(()), |bytes| write!(f, "&memory={}", format_bytes(bytes).replace(' ', "")))?;
                 uml.processor.map_or(Ok(()), |processor| write!(f, "&processor={processor}"))
             }
+            #[cfg(feature = "full")]
+            Self::Proxmox(guest) => guest.fmt(f),
             Self::Libvirt(libvirt) => {
                 write!(f, "{}&", libvirt.address)?;
                 write_guest(f, &libvirt.guest)
@@ -385,10 +407,7 @@ impl NamedEnvironment {
     pub fn guest(&self) -> Option<&QemuUri> {
         match &self.uri {
             EnvironmentUri::Qemu(qemu) => Some(qemu),
-            EnvironmentUri::Native { .. }
-            | EnvironmentUri::Uml(_)
-            | EnvironmentUri::Ssh(_)
-            | EnvironmentUri::Libvirt(_) => None,
+            _ => None,
         }
     }
 

@@ -1,0 +1,139 @@
+//! A VM of a cluster as a machine: of which template it is made, and how its guest is logged in to.
+
+use std::fmt;
+
+use virtbench_lab::SshAddress;
+use virtbench_proxmox::Address;
+
+/// How the settings begin that are for the login to the guest.
+const LOGIN: &str = "ssh-";
+/// Where the agent works where no folder is named.
+const FOLDER: &str = "/var/tmp/virtbench";
+
+/// Where a VM is made, and how its guest is reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProxmoxGuest {
+    /// The address without what is for the login.
+    pub(super) platform: String,
+    server: Address,
+    user: Option<String>,
+    port: Option<u16>,
+    folder: String,
+    config: Option<String>,
+}
+
+impl ProxmoxGuest {
+    /// How every such address begins.
+    pub const PREFIX: &str = Address::PREFIX;
+
+    /// Reads `proxmox:[USER@REALM@]HOST?template=T[&node=...]`, with `ssh-user=`, `ssh-port=`, `ssh-folder=` and `ssh-config=` for the
+    /// guest.
+    ///
+    /// # Errors
+    /// It is no such address, in words.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let (server, query) = text.split_once('?').unwrap_or((text, ""));
+        let (login, others): (Vec<&str>, Vec<&str>) =
+            query.split('&').filter(|one| !one.is_empty()).partition(|one| one.starts_with(LOGIN));
+        let platform =
+            if others.is_empty() { server.to_owned() } else { format!("{server}?{}", others.join("&")) };
+        let address = Address::parse(&platform).map_err(|error| error.to_string())?;
+        if address.template.is_none() {
+            return Err(format!(
+                "{address}: of which template is a VM made? Add ?template=NUMBER|NAME: its guest needs an ssh server that lets your key \
+                 in, and the agent of QEMU, which tells its address"
+            ));
+        }
+        let mut guest =
+            Self { platform, server: address, user: None, port: None, folder: FOLDER.into(), config: None };
+        for setting in login {
+            guest.take(setting)?;
+        }
+        // What is wrong with it is said before a VM is made.
+        guest.login("192.0.2.1")?;
+        Ok(guest)
+    }
+
+    fn take(&mut self, setting: &str) -> Result<(), String> {
+        let (name, value) = setting.split_once('=').unwrap_or((setting, ""));
+        match name {
+            "ssh-user" if !value.is_empty() => self.user = Some(value.to_owned()),
+            "ssh-port" => {
+                let port = value.parse().map_err(|_| format!("{}: {setting}: no such port", self.server))?;
+                self.port = Some(port);
+            }
+            "ssh-folder" if value.starts_with('/') => value.clone_into(&mut self.folder),
+            "ssh-config" if !value.is_empty() => self.config = Some(value.to_owned()),
+            _ => {
+                return Err(format!(
+                    "{}: {setting} is no setting of the login to a guest: ssh-user=NAME, ssh-port=N, ssh-folder=/FOLDER, ssh-config=FILE",
+                    self.server
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// The server's name.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        self.server.host.rsplit_once(':').map_or(&self.server.host, |(host, _)| host)
+    }
+
+    /// The guest at this address.
+    ///
+    /// # Errors
+    /// The login is impossible.
+    pub(super) fn login(&self, ip: &str) -> Result<SshAddress, String> {
+        let user = self.user.as_ref().map_or_else(String::new, |user| format!("{user}@"));
+        let host = if ip.contains(':') { format!("[{ip}]") } else { ip.to_owned() };
+        let port = self.port.map_or_else(String::new, |port| format!(":{port}"));
+        let config = self.config.as_ref().map_or_else(String::new, |file| format!("?config={file}"));
+        SshAddress::parse(&format!("ssh://{user}{host}{port}{}{config}", self.folder))
+            .map_err(|error| error.to_string())
+    }
+}
+
+/// Neither a password's file nor whom to trust is shown.
+impl fmt::Display for ProxmoxGuest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}?template={}", self.server, self.server.template.as_deref().unwrap_or_default())?;
+        self.server.node.as_ref().map_or(Ok(()), |node| write!(f, "&node={node}"))?;
+        self.server.storage.as_ref().map_or(Ok(()), |storage| write!(f, "&storage={storage}"))?;
+        write!(f, "&ssh-folder={}", self.folder)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_vm_of_proxmox_is_a_template_and_a_login() {
+        let text = "proxmox:pve1?template=golden&ssh-user=root&node=pve2&ssh-port=2222&ssh-folder=/srv/b&password-file=/k&verify=no";
+        let guest = ProxmoxGuest::parse(text).unwrap();
+        assert_eq!(guest.platform, "proxmox:pve1?template=golden&node=pve2&password-file=/k&verify=no");
+        assert_eq!(
+            guest.to_string(),
+            "proxmox:root@pam@pve1:8006?template=golden&node=pve2&ssh-folder=/srv/b"
+        );
+        assert_eq!(guest.login("10.0.0.7").unwrap().to_string(), "ssh://root@10.0.0.7:2222/srv/b");
+        assert!(guest.login("fe80::1").unwrap().to_string().contains("[fe80::1]:2222"));
+        assert_eq!(guest.host(), "pve1");
+    }
+
+    #[test]
+    fn what_is_no_machine_of_proxmox_is_refused_before_a_vm_is_made() {
+        for (text, word) in [
+            ("proxmox:pve1", "Add ?template="),
+            ("proxmox:pve1?template=t&ssh-port=x", "no such port"),
+            ("proxmox:pve1?template=t&ssh-folder=relative", "ssh-folder=/FOLDER"),
+            ("proxmox:pve1?template=t&ssh-key=x", "ssh-config=FILE"),
+            ("proxmox:pve1?template=t&disk=nvme", "no option"),
+            ("proxmox:pve1?template=t&ssh-user=a:b", "password does not belong"),
+        ] {
+            let error = ProxmoxGuest::parse(text).unwrap_err();
+            assert!(error.contains(word), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! VMs of a cluster as machines of studies: made of a template, reached by ssh, and removed at the end.
+
+use std::fmt;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use virtbench_lab::{
+    Connection, ConnectionError, Environment, LabError, Machine, MachineError, OnProgress, Ssh, SshAddress,
+};
+use virtbench_lab::{Greeting, TargetRef};
+use virtbench_proxmox::Limit;
+use virtbench_record::{GuestFacts, HostFacts};
+
+use super::failure::failure;
+use super::guest_address::ProxmoxGuest;
+use super::platform::{OnProxmox, ProxmoxOptions};
+use crate::back_off;
+use crate::failure::Failure;
+use crate::platform::{Action, Platform};
+
+/// How long a VM may take until its guest lets us in.
+const READY_WITHIN: Duration = Duration::from_secs(600);
+/// How long its removal may take.
+const REMOVED_WITHIN: Duration = Duration::from_secs(120);
+/// What a clone has is its template's.
+const OF_TEMPLATE: ProxmoxOptions = ProxmoxOptions { memory_bytes: 0, disk_bytes: 0 };
+
+/// A machine that is made when it is started.
+#[derive(Debug)]
+pub struct ProxmoxVm {
+    name: String,
+    guest: ProxmoxGuest,
+    /// Bytes of the test file; none works in the folder itself.
+    size_bytes: Option<u64>,
+}
+
+impl ProxmoxVm {
+    /// One in whose guest a test file of so many bytes is made, or files are kept.
+    #[must_use]
+    pub fn new(name: &str, guest: ProxmoxGuest, size_bytes: Option<u64>) -> Self {
+        Self { name: name.to_owned(), guest, size_bytes }
+    }
+
+    fn make(&self) -> Result<(OnProxmox, String), Failure> {
+        let deadline = Instant::now() + READY_WITHIN;
+        let platform = OnProxmox::connect(&self.guest.platform, OF_TEMPLATE, deadline)?;
+        let vm = format!("{}-1", platform.label());
+        let made = platform.create(&vm, deadline);
+        let started = made.and_then(|()| platform.perform(&vm, &Action::PowerOn, deadline).result);
+        let told = started.and_then(|()| {
+            let place = platform.place(&vm)?;
+            platform.server.guest_address(&place, Limit::at(deadline)).map_err(failure)
+        });
+        match told {
+            Ok(ip) => Ok((platform, ip)),
+            Err(why) => {
+                remove(&platform);
+                Err(why)
+            }
+        }
+    }
+
+    /// Logs in as soon as the guest lets us.
+    fn reach(&self, address: &SshAddress) -> Result<Box<dyn Machine>, LabError> {
+        let deadline = Instant::now() + READY_WITHIN;
+        let mut pauses = back_off::pauses();
+        loop {
+            let mut ssh = match self.size_bytes {
+                Some(bytes) => Ssh::new(&self.name, address.clone(), bytes),
+                None => Ssh::for_files(&self.name, address.clone()),
+            };
+            let pause = pauses.next().unwrap_or(READY_WITHIN);
+            match ssh.start() {
+                Err(error) if is_not_up(&error) && Instant::now() + pause < deadline => thread::sleep(pause),
+                done => return done,
+            }
+        }
+    }
+}
+
+/// Whether nobody answers yet. A login that is refused stays so.
+fn is_not_up(error: &LabError) -> bool {
+    const WORDS: [&str; 5] = [
+        "Connection refused",
+        "Connection timed out",
+        "Connection reset",
+        "Connection closed",
+        "No route to host",
+    ];
+    let LabError::Machine { source: MachineError::Unreachable { console, .. }, .. } = error else {
+        return false;
+    };
+    console.iter().any(|line| WORDS.iter().any(|word| line.contains(word)))
+}
+
+fn remove(platform: &OnProxmox) {
+    if let Err(error) = platform.remove_all(Instant::now() + REMOVED_WITHIN) {
+        tracing::warn!(%error, "a VM is left: virtbench sweep --platform {} removes it", platform.facts.address);
+    }
+}
+
+impl Environment for ProxmoxVm {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn start(&mut self) -> Result<Box<dyn Machine>, LabError> {
+        let not_made = |why: String| LabError::Machine {
+            machine: self.name.clone(),
+            source: MachineError::Unreachable { why, console: Vec::new() },
+        };
+        let (platform, ip) = self.make().map_err(|error| not_made(error.message))?;
+        let reached = self.guest.login(&ip).map_err(not_made).and_then(|address| self.reach(&address));
+        match reached {
+            Ok(inner) => Ok(Box::new(ProxmoxMachine { inner: Some(inner), platform })),
+            Err(error) => {
+                remove(&platform);
+                Err(error)
+            }
+        }
+    }
+}
+
+/// A VM with an agent in its guest. Dropping it removes the VM.
+struct ProxmoxMachine {
+    /// The guest as a machine that is reached by ssh; taken when it ends.
+    inner: Option<Box<dyn Machine>>,
+    platform: OnProxmox,
+}
+
+impl fmt::Debug for ProxmoxMachine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProxmoxMachine").field("platform", &self.platform).finish_non_exhaustive()
+    }
+}
+
+impl ProxmoxMachine {
+    #[allow(clippy::expect_used, reason = "it is taken when the machine ends, which nothing outlives")]
+    fn inner(&self) -> &dyn Machine {
+        self.inner.as_deref().expect("a machine that has not ended")
+    }
+
+    #[allow(clippy::expect_used, reason = "it is taken when the machine ends, which nothing outlives")]
+    fn inner_mut(&mut self) -> &mut dyn Machine {
+        self.inner.as_deref_mut().expect("a machine that has not ended")
+    }
+}
+
+impl Machine for ProxmoxMachine {
+    fn name(&self) -> &str {
+        self.inner().name()
+    }
+
+    fn connection(&mut self) -> &mut Connection {
+        self.inner_mut().connection()
+    }
+
+    fn greeting(&self) -> &Greeting {
+        self.inner().greeting()
+    }
+
+    fn target(&self) -> TargetRef {
+        self.inner().target()
+    }
+
+    fn make_target(&mut self, on_progress: &mut OnProgress<'_>) -> Result<(), MachineError> {
+        self.inner_mut().make_target(on_progress)
+    }
+
+    fn guest(&self) -> Option<GuestFacts> {
+        None
+    }
+
+    fn facts(&self) -> Option<&HostFacts> {
+        self.inner().facts()
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let own = self.platform.facts.notes.iter().map(|note| format!("{}: {note}", self.name()));
+        self.inner().notes().into_iter().chain(own).collect()
+    }
+
+    fn shares_host_clock(&self) -> bool {
+        self.inner().shares_host_clock()
+    }
+
+    fn processes(&self) -> Vec<u32> {
+        self.inner().processes()
+    }
+
+    fn check(&mut self) -> Result<(), MachineError> {
+        self.inner_mut().check()
+    }
+
+    fn explain(&mut self, error: ConnectionError) -> MachineError {
+        self.inner_mut().explain(error)
+    }
+
+    fn shut_down(mut self: Box<Self>) {
+        if let Some(inner) = self.inner.take() {
+            inner.shut_down();
+        }
+    }
+}
+
+impl Drop for ProxmoxMachine {
+    fn drop(&mut self) {
+        // Its agent ends before its machine does.
+        drop(self.inner.take());
+        remove(&self.platform);
+    }
+}

@@ -208,7 +208,7 @@ fn the_command_writes_json_by_the_function_that_rounds() {
 }
 
 /// Where events of the program's course may stand: what starts and ends things, and shakes hands.
-const TRACED: [&str; 13] = [
+const TRACED: [&str; 14] = [
     "edge/cli/src",
     "edge/appliance/src",
     "edge/lab/src",
@@ -216,6 +216,7 @@ const TRACED: [&str; 13] = [
     "edge/platforms/src/libvirt/connect.rs",
     "edge/platforms/src/libvirt/platform.rs",
     "edge/platforms/src/libvirt/outage.rs",
+    "edge/platforms/src/proxmox/guest_machine.rs",
     "edge/platforms/src/keeper.rs",
     "edge/engine/src/nbd/connection.rs",
     "edge/engine/src/vhost_user/device.rs",

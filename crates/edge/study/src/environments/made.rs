@@ -10,6 +10,7 @@ use virtbench_lab::{
     usable_processors,
 };
 
+use super::cluster;
 use super::uri::{EnvironmentUri, LibvirtUri, NamedEnvironment, QemuUri, UmlUri};
 use crate::disks::contents::Contents;
 use crate::disks::images::Images;
@@ -141,10 +142,8 @@ impl<'e> FoundEnvironments<'e> {
                     Box::new(Native::new(name, path))
                 }
                 EnvironmentUri::Ssh(address) => Box::new(Ssh::new(name, address.clone(), size_bytes)),
-                #[cfg(feature = "full")]
                 EnvironmentUri::Proxmox(guest) => {
-                    let size_bytes = (!self.has_files()).then_some(size_bytes);
-                    Box::new(virtbench_platforms::ProxmoxVm::new(name, (**guest).clone(), size_bytes))
+                    cluster::environment(name, guest, (!self.has_files()).then_some(size_bytes))
                 }
                 EnvironmentUri::Libvirt(libvirt) => {
                     let guest = far_guests.next().ok_or_else(missing)?.clone();
@@ -193,7 +192,7 @@ impl<'e> FoundEnvironments<'e> {
                 EnvironmentUri::Native { folder } => (folder, None),
                 EnvironmentUri::Uml(uml) => (&uml.folder, None),
                 EnvironmentUri::Qemu(qemu) => (&qemu.folder, Some(qemu.setup.clone())),
-                _ => continue,
+                EnvironmentUri::Ssh(_) | EnvironmentUri::Libvirt(_) | EnvironmentUri::Proxmox(_) => continue,
             };
             setups.entry(own.as_deref().unwrap_or(folder).to_owned()).or_default().extend(setup);
         }

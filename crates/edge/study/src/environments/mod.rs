@@ -1,5 +1,6 @@
 //! Environments as a user names them: `native:`, `qemu:`, `ssh://`, `libvirt+URI`, or a name from `virtbench.toml`.
 
+mod cluster;
 mod homes;
 mod made;
 mod names;

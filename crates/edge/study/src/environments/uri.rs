@@ -9,10 +9,9 @@ use virtbench_lab::{
     AddressError, DEFAULT_ADAPTER, LibvirtAddress, LibvirtAddressError, NotByLibvirt, SshAddress,
     UmlDiskKind, check_disk,
 };
-#[cfg(feature = "full")]
-use virtbench_platforms::ProxmoxGuest;
 use virtbench_units::{format_bytes, parse_bytes};
 
+use super::cluster::{self, ClusterGuest};
 use crate::disks::backing::Backing;
 use crate::guests::{GuestOptions, WantedAccelerator};
 use crate::setup::{Setup, SetupError};
@@ -100,8 +99,7 @@ pub enum EnvironmentUri {
     /// A guest on a hypervisor that exists.
     Libvirt(Box<LibvirtUri>),
     /// A VM that is made on a cluster of Proxmox VE.
-    #[cfg(feature = "full")]
-    Proxmox(Box<ProxmoxGuest>),
+    Proxmox(Box<ClusterGuest>),
 }
 
 /// A guest of User Mode Linux.
@@ -177,7 +175,11 @@ impl EnvironmentUri {
             "qemu" => qemu(text, rest),
             "uml" => uml(text, rest),
             _ if text.starts_with(LibvirtAddress::PREFIX) => libvirt(text),
-            "proxmox" => proxmox(text),
+            "proxmox" => {
+                // A password that stands in the address is not repeated.
+                let wrong = |why| UriError::Syntax { uri: "proxmox:".into(), why };
+                cluster::parse(text).map(|guest| Self::Proxmox(Box::new(guest))).map_err(wrong)
+            }
             SshAddress::SCHEME => Ok(Self::Ssh(SshAddress::parse(text)?)),
             _ => Err(UriError::Scheme(text.to_owned())),
         }
@@ -191,7 +193,6 @@ impl EnvironmentUri {
             Self::Uml(_) => "uml".into(),
             Self::Ssh(address) => address.host().to_owned(),
             Self::Libvirt(libvirt) => libvirt.address.host().unwrap_or("libvirt").to_owned(),
-            #[cfg(feature = "full")]
             Self::Proxmox(guest) => guest.host().to_owned(),
         }
     }
@@ -255,18 +256,6 @@ fn uml(text: &str, rest: &str) -> Result<EnvironmentUri, UriError> {
 
 fn memory(text: &str, value: &str) -> Result<u64, UriError> {
     parse_bytes(value).map_err(|error| wrong(text, format!("memory: {error}")))
-}
-
-#[cfg(feature = "full")]
-fn proxmox(text: &str) -> Result<EnvironmentUri, UriError> {
-    let guest = ProxmoxGuest::parse(text).map_err(|why| UriError::Syntax { uri: "proxmox:".into(), why })?;
-    Ok(EnvironmentUri::Proxmox(Box::new(guest)))
-}
-
-#[cfg(not(feature = "full"))]
-fn proxmox(_: &str) -> Result<EnvironmentUri, UriError> {
-    let why = "this build leaves clusters of Proxmox VE out: `make install` builds all";
-    Err(UriError::Syntax { uri: "proxmox:".into(), why: why.into() })
 }
 
 fn libvirt(text: &str) -> Result<EnvironmentUri, UriError> {
@@ -356,7 +345,6 @@ impl fmt::Display for EnvironmentUri {
                     .map_or(Ok(()), |bytes| write!(f, "&memory={}", format_bytes(bytes).replace(' ', "")))?;
                 uml.processor.map_or(Ok(()), |processor| write!(f, "&processor={processor}"))
             }
-            #[cfg(feature = "full")]
             Self::Proxmox(guest) => guest.fmt(f),
             Self::Libvirt(libvirt) => {
                 write!(f, "{}&", libvirt.address)?;
@@ -407,7 +395,11 @@ impl NamedEnvironment {
     pub fn guest(&self) -> Option<&QemuUri> {
         match &self.uri {
             EnvironmentUri::Qemu(qemu) => Some(qemu),
-            _ => None,
+            EnvironmentUri::Native { .. }
+            | EnvironmentUri::Uml(_)
+            | EnvironmentUri::Ssh(_)
+            | EnvironmentUri::Libvirt(_)
+            | EnvironmentUri::Proxmox(_) => None,
         }
     }
 

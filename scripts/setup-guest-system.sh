@@ -15,8 +15,8 @@ packages=(openssh-server busybox-static)
 modules=(virtio_pci virtio_blk virtio_net virtio-rng 'crc32c_generic?' ext4)
 
 fail() { echo "setup-guest-system: $*" >&2; exit 1; }
-for program in apt-get dpkg-deb readelf cpio gzip xz flock sha256sum; do
-  command -v "$program" >/dev/null || fail "$program is missing: apt install apt dpkg binutils cpio gzip xz-utils util-linux coreutils"
+for program in apt-get dpkg-deb readelf cpio xz flock sha256sum; do
+  command -v "$program" >/dev/null || fail "$program is missing: apt install apt dpkg binutils cpio xz-utils util-linux coreutils"
 done
 mkdir -p "$cache/systems"
 exec 8>"$cache/.systems.lock"
@@ -113,7 +113,8 @@ provide() { # ARCHITECTURE
   printf '/bin/sh\n' >"$work/new/etc/shells"
   rm -rf "$to"
   mkdir "$to"
-  (cd "$work/new" && find . | sort | cpio -o -H newc --owner 0:0 --quiet | gzip -9) >"$to/initramfs"
+  # Not packed: an emulated guest would unpack it for seconds at each boot.
+  (cd "$work/new" && find . | sort | cpio -o -H newc --owner 0:0 --quiet) >"$to/initramfs"
   cp "$image" "$to/vmlinuz"
   echo "$wanted" >"$to/made"
   rm -rf "$work"

@@ -129,3 +129,4 @@ pub use virtbench_host::{
 /// Whether libvirt's library is here.
 pub use virtbench_libvirt::load as load_libvirt;
 pub use vm::Vm;
+pub use vmlinux::bootable;

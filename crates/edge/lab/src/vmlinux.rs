@@ -29,7 +29,7 @@ const PVH_NOTES: [&[u8]; 2] =
 ///
 /// # Errors
 /// The image cannot be read.
-pub(crate) fn bootable(kernel: &GuestKernel) -> Result<PathBuf, KernelError> {
+pub fn bootable(kernel: &GuestKernel) -> Result<PathBuf, KernelError> {
     let unreadable = |source| KernelError::Unreadable { path: kernel.image.clone(), source };
     let facts = fs::metadata(&kernel.image).map_err(unreadable)?;
     let changed = facts.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use cpio::newc::{Builder, trailer};
 use tempfile::TempDir;
-use virtbench_lab::{LoopbackKeys, cache_directory};
+use virtbench_lab::{GuestKernel, LoopbackKeys, bootable, cache_directory};
 
 use super::{folder, wait_for};
 
@@ -35,7 +35,7 @@ pub const AMD64: Kind = Kind {
     architecture: "amd64",
     machine: "x86_64",
     program: "qemu-system-x86_64",
-    arguments: &["-machine", "pc", "-cpu", "max"],
+    arguments: &["-machine", "pc", "-cpu", "max,-erms,-fsrm"],
     console: "ttyS0",
 };
 
@@ -74,7 +74,9 @@ impl SshGuest {
         let mut disk = Command::new("mke2fs");
         disk.args(["-q", "-F", "-t", "ext4"]).arg(path("disk")).env("PATH", sbin());
         assert!(disk.status().unwrap().success());
-        let qemu = command(kind, folder.path(), &made("vmlinuz"), keys.port()).spawn().unwrap();
+        let image = made("vmlinuz");
+        let packed = GuestKernel { image, release: kind.machine.into(), modules: system.clone() };
+        let qemu = command(kind, folder.path(), &bootable(&packed).unwrap(), keys.port()).spawn().unwrap();
         let mut guest = Self { qemu, keys, folder };
         guest.wait_for_ssh();
         guest
@@ -148,7 +150,8 @@ fn command(kind: &Kind, folder: &Path, kernel: &Path, port: u16) -> Command {
     command.args(["-accel", "tcg,thread=multi", "-smp", "2", "-m", "512", "-nodefaults", "-no-user-config"]);
     command.args(["-display", "none", "-serial", &format!("file:{}", file("console"))]);
     command.args(["-kernel", &kernel.display().to_string(), "-initrd", &file("initramfs")]);
-    command.args(["-append", &format!("console={} quiet panic=-1 rdinit=/init", kind.console)]);
+    command
+        .args(["-append", &format!("console={} quiet panic=-1 mitigations=off rdinit=/init", kind.console)]);
     command.args(["-drive", &format!("if=none,id=disk,format=raw,file={}", file("disk"))]);
     command.args(["-device", "virtio-blk-pci,drive=disk", "-device", "virtio-rng-pci"]);
     command.args(["-device", "virtio-net-pci,netdev=net,romfile="]);

@@ -52,8 +52,14 @@ impl<'a> Apt<'a> {
             let path = apt.folder.join(below);
             fs::create_dir_all(&path).map_err(ApplianceError::file("make", &path))?;
         }
+        let folder = fs::canonicalize(&apt.folder).map_err(ApplianceError::file("find", &apt.folder))?;
+        let apt = Self { folder, ..apt };
+        // apt reads all lists anew where one of its files is newer than what it keeps of them.
         let write = |name: &str, text: &str| {
             let path = apt.folder.join(name);
+            if fs::read_to_string(&path).is_ok_and(|now| now == text) {
+                return Ok(());
+            }
             fs::write(&path, text).map_err(ApplianceError::file("write", &path))
         };
         for (name, text) in &sources {

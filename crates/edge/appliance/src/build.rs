@@ -16,7 +16,7 @@ use crate::appliance::{Appliance, IMAGE, MANIFEST, RECIPE};
 use crate::apt::Apt;
 use crate::apt_words::Resolved;
 use crate::build_folder::BuildFolder;
-use crate::digest::{BUILDER, digest_of, recipe_digest};
+use crate::digest::{BUILDER, digest_of, file_digest, recipe_digest};
 use crate::error::ApplianceError;
 use crate::host::{Distribution, plain_command, require_programs};
 use crate::lock::Lock;
@@ -235,7 +235,7 @@ impl Making<'_> {
             .filter_map(|line| line.split_once(' '))
             .map(|(name, version)| (name.to_owned(), version.to_owned()))
             .collect();
-        let digest = folder.read("root.sha256")?;
+        let digest = file_digest(&image).map_err(ApplianceError::file("read", &image))?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Ok(Manifest {
             name: self.recipe.name.clone(),
@@ -244,7 +244,7 @@ impl Making<'_> {
             suite: self.distribution.suite.clone(),
             architecture: self.distribution.architecture.clone(),
             packages,
-            image_digest: digest.split(' ').next().unwrap_or_default().to_owned(),
+            image_digest: digest,
             image_bytes: facts.len(),
             disk_bytes: facts.blocks() * 512,
             built_unix_s: now.as_secs(),

@@ -3,7 +3,7 @@
 #
 # In the folder VIRTBENCH_BUILD: debs, the packages' files by name; exclude, patterns; dpkg.cfg; before, after and run, which
 # build_folder.rs writes. VIRTBENCH_APT, _SUITE, _PACKAGES, _NAME, _DATA, _UUID and _HASH_SEED say the rest. It leaves
-# root.ext4, root.sha256 and packages there.
+# root.ext4 and packages there.
 set -eu
 # Times in the image, in seconds since 1970 and as debugfs takes it.
 epoch=1577836800 day=18262 date=20200101000000
@@ -119,7 +119,6 @@ main() {
   dpkg-query --admindir=tree/root/var/lib/dpkg -W -f '${Package} ${Version}\n' >packages
   clean tree/root
   image tree/root root.ext4
-  sha256sum <root.ext4 >root.sha256
   sync root.ext4
   umount tree 2>/dev/null || :
   rm -rf tree upper work

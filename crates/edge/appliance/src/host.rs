@@ -17,7 +17,7 @@ pub(crate) struct Distribution {
 }
 
 /// The programs that a build calls, with their packages.
-const PROGRAMS: [(&str, &str); 8] = [
+const PROGRAMS: [(&str, &str); 7] = [
     ("apt-get", "apt"),
     ("apt-cache", "apt"),
     ("mmdebstrap", "mmdebstrap"),
@@ -25,7 +25,6 @@ const PROGRAMS: [(&str, &str); 8] = [
     ("mke2fs", "e2fsprogs"),
     ("debugfs", "e2fsprogs"),
     ("useradd", "passwd"),
-    ("sha256sum", "coreutils"),
 ];
 
 /// Checks that all programs are there.

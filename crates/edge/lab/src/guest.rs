@@ -43,9 +43,10 @@ const POWER_OFF_LIMIT: Duration = Duration::from_secs(10);
 /// - `tsc=reliable`: a clock reading costs 0.1 us; under contention the kernel would else distrust
 ///   the TSC in mid-run and fall back to HPET, where it costs 0.9 us.
 /// - `no_timer_check`: under contention the check fails and the kernel would panic.
+/// - `cryptomgr.notests`: trying its ciphers takes the kernel an eighth of an emulated boot.
 ///
 /// `mitigations=off` and the like are left out on purpose: the guest is to be what users run.
-const KERNEL_ARGUMENTS: &str = "console=ttyS0 panic=-1 tsc=reliable no_timer_check";
+const KERNEL_ARGUMENTS: &str = "console=ttyS0 panic=-1 tsc=reliable no_timer_check cryptomgr.notests";
 
 /// The same with the frequency of the time stamp counter, which under TCG is the host's. The kernel else
 /// measures it against emulated timers while it boots. Of nine guests booted together on a host that was

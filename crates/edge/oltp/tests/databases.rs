@@ -45,6 +45,11 @@ pub fn plan() -> OltpPlan {
     OltpPlan { users: 4, threads: 2, ramp_up_ns: 300_000_000, time_ns: 2_000_000_000, ..OltpPlan::default() }
 }
 
+/// The same for those that look at what a load is like once.
+pub fn brief() -> OltpPlan {
+    OltpPlan { time_ns: 1_000_000_000, ..plan() }
+}
+
 pub fn loaded(connect: &Connect, plan: &OltpPlan) -> OltpOutcome {
     run(connect, plan, &NEVER, &mut |_| {}).unwrap()
 }
@@ -130,7 +135,7 @@ fn open_loop_and_own_mix(connect: &Connect) {
     let completed: u64 = outcome.transactions.values().map(|one| one.completed).sum();
     assert!((16..=24).contains(&completed), "{completed} of 20");
     let beyond = Rate { per_second: 1e6, arrivals: Arrivals::Poisson };
-    let outcome = loaded(connect, &OltpPlan { rate: Some(beyond), ..plan() });
+    let outcome = loaded(connect, &OltpPlan { rate: Some(beyond), ..brief() });
     assert!(
         outcome.open_loop.unwrap().saturated && outcome.notes.iter().any(|note| note.contains("keep up"))
     );
@@ -152,7 +157,7 @@ fn broken_conditions_are_found(server: &LocalServer, connect: &Connect) {
         assert!(found.rows.iter().all(|row| row.contains("w_id=1")), "{found:?}");
     }
     // What was measured stands whatever the check finds.
-    let outcome = loaded(connect, &plan());
+    let outcome = loaded(connect, &brief());
     assert!(outcome.transactions_per_second > 0.0 && outcome.conditions_held.is_empty(), "{outcome:?}");
     let numbers: Vec<u32> = outcome.conditions_broken.iter().map(|broken| broken.condition).collect();
     assert_eq!(numbers, [1, 2, 3, 4]);

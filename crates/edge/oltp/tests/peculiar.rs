@@ -17,7 +17,7 @@ fn ended(connect: &Connect, load: &OltpPlan) -> String {
 
 #[test]
 fn mariadb_means_what_we_say_whatever_its_defaults_are() {
-    for mode in ["NO_BACKSLASH_ESCAPES", "ANSI_QUOTES,PIPES_AS_CONCAT,PAD_CHAR_TO_FULL_LENGTH", ""] {
+    for mode in ["NO_BACKSLASH_ESCAPES,ANSI_QUOTES,PIPES_AS_CONCAT,PAD_CHAR_TO_FULL_LENGTH", ""] {
         let settings = [
             "innodb-flush-log-at-trx-commit=0",
             "innodb-buffer-pool-size=256M",
@@ -29,7 +29,7 @@ fn mariadb_means_what_we_say_whatever_its_defaults_are() {
         let nulls = "SELECT SUM(o_carrier_id IS NULL), SUM(o_carrier_id = 0) FROM orders";
         assert_eq!(server.query(&[nulls]).unwrap(), [["9000.00", "0.00"]], "{mode}");
         // A user thinks for longer than the server's limit for connections that are idle.
-        let thinks = OltpPlan { think_factor: Some(0.15), time_ns: 5_000_000_000, ..plan() };
+        let thinks = OltpPlan { think_factor: Some(0.15), time_ns: 4_000_000_000, ..plan() };
         let outcome = loaded(&connect, &thinks);
         assert_eq!((outcome.failed(), outcome.ended_by), (0, None));
         assert_eq!(check(&connect, Depth::All, &NEVER, &mut |_| {}).unwrap().held.len(), 11);
@@ -109,7 +109,7 @@ fn users_who_think_outlast_the_servers_limits_for_idle_connections() {
     let settings = ["fsync=off", "idle_session_timeout=1s", "idle_in_transaction_session_timeout=1s"];
     let server = LocalServer::start(DatabaseKind::PostgreSql, &settings).unwrap();
     let connect = populated(&server);
-    let outcome = loaded(&connect, &OltpPlan { think_factor: Some(0.15), time_ns: 5_000_000_000, ..plan() });
+    let outcome = loaded(&connect, &OltpPlan { think_factor: Some(0.15), time_ns: 4_000_000_000, ..plan() });
     assert_eq!((outcome.failed(), outcome.ended_by), (0, None));
 }
 

@@ -10,7 +10,7 @@ use virtbench_oltp::{Connect, Endpoint, LocalServer, OltpError, run};
 use virtbench_record::{DatabaseKind, OltpPlan};
 use virtbench_users::{free_port, ordinary_command, ordinary_folder};
 
-use crate::databases::{NEVER, plan, populated, server};
+use crate::databases::{NEVER, brief, populated, server};
 
 /// pgbouncer in transaction mode, with eight connections of the server's for all its clients.
 struct Pooler {
@@ -72,7 +72,7 @@ fn many_users_share_few_connections_behind_a_pooler_that_is_known_for_one() {
     let pooler = Pooler::start(&server);
     let connect = pooler.connect(&server);
     // More users than the server has connections, which is no reason to refuse them here.
-    let load = OltpPlan { users: 40, prepared: false, check_all: true, ..plan() };
+    let load = OltpPlan { users: 40, prepared: false, check_all: true, ..brief() };
     let outcome = run(&connect, &load, &NEVER, &mut |_| {}).unwrap();
     assert_eq!((outcome.ended_by.as_deref(), outcome.failed(), outcome.conditions_held.len()), (None, 0, 11));
     assert!(outcome.transactions_per_second > 5.0, "{outcome:?}");
@@ -90,7 +90,7 @@ fn statements_that_are_not_prepared_do_the_same() {
     for kind in [DatabaseKind::PostgreSql, DatabaseKind::MariaDb] {
         let server = server(kind);
         let connect = populated(&server);
-        let load = OltpPlan { prepared: false, check_all: true, ..plan() };
+        let load = OltpPlan { prepared: false, check_all: true, ..brief() };
         let outcome = run(&connect, &load, &NEVER, &mut |_| {}).unwrap();
         assert_eq!((outcome.failed(), outcome.conditions_held.len()), (0, 11), "{outcome:?}");
         for (name, one) in outcome.transactions.iter().filter(|(_, one)| one.completed == 0) {

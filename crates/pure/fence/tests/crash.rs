@@ -1,6 +1,6 @@
 //! Random histories with crashes, against the reference model. The crash contract stands in `world/disk.rs`.
 //!
-//! `VIRTBENCH_SEEDS` says how many seeds (10,000 by default; `make soak` runs a million), `VIRTBENCH_SEED` replays one.
+//! `VIRTBENCH_SEEDS` says how many seeds (5,000 by default; `make soak` runs a million), `VIRTBENCH_SEED` replays one.
 
 // The world's numbers are small; a test may read what it is told to do from the environment.
 #![allow(
@@ -278,7 +278,7 @@ fn all_histories(kills: bool) {
         history(seed, kills, manners(seed));
         return;
     }
-    let seeds = variable("VIRTBENCH_SEEDS").unwrap_or(10_000);
+    let seeds = variable("VIRTBENCH_SEEDS").unwrap_or(5_000);
     let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get() as u64);
     let mut sums = [0; 3];
     std::thread::scope(|scope| {

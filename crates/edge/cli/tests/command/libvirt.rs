@@ -309,7 +309,7 @@ fn a_stop_while_a_disk_is_uploaded_ends_it_at_once() {
     let mut words = arguments(&out, &[libvirtd.environment(""), "native:".to_owned()], "50ms", "1");
     let size = words.iter().position(|word| word == "8MiB").unwrap();
     // Larger than what is sent until the signal comes.
-    words[size] = "6GiB".into();
+    words[size] = "2GiB".into();
     let child = virtbench().args(words).spawn().unwrap();
     let growing = || {
         let disk = libvirtd.volumes().into_iter().find(|name| name.ends_with("-disk"))?;

@@ -91,7 +91,7 @@ fn one_vm_and_two_are_measured_and_one_page_shows_who_gets_what() {
 fn a_vm_killed_in_the_middle_leaves_the_other_its_results_and_marks_the_run() {
     let folder = folder();
     let out = folder.path().join("run");
-    let workload = "memory:kernel=50ms,time=12s,array=1MiB,stores=regular";
+    let workload = "memory:kernel=50ms,time=7s,array=1MiB,stores=regular";
     let child = start(
         &out,
         &[
@@ -114,7 +114,7 @@ fn a_vm_killed_in_the_middle_leaves_the_other_its_results_and_marks_the_run() {
         let text = fs::read_to_string(out.join("run.json")).ok()?;
         text.contains("\"boot_ns\"").then_some(())
     });
-    std::thread::sleep(std::time::Duration::from_secs(5));
+    std::thread::sleep(std::time::Duration::from_secs(3));
     signal_pid(guests[1], "KILL");
     let done = finish(child);
     assert_eq!(done.code(), 5, "{done:?}");

@@ -81,8 +81,13 @@ impl<K: MeasurementKey> Copy for Recorded<'_, K> {}
 impl<K: MeasurementKey> Recorded<'_, K> {
     /// Whether a measurement like `key` is to be made: it is not there, and was not tried before in vain since the run was resumed.
     pub(crate) fn lacks(&self, is_key: impl Fn(&K) -> bool) -> bool {
-        let is_there = self.all.iter().any(|record| record.measured().is_some() && is_key(&record.key));
-        !is_there && !self.latest.iter().any(|record| is_key(&record.key))
+        !self.not_lacked().any(is_key)
+    }
+
+    /// Measurements that are there, or were tried in vain since the run was resumed.
+    pub(crate) fn not_lacked(&self) -> impl Iterator<Item = &'_ K> {
+        let there = self.all.iter().filter(|record| record.measured().is_some());
+        there.chain(self.latest).map(|record| &record.key)
     }
 }
 

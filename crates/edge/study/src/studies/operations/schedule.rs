@@ -1,5 +1,7 @@
 //! What a study of management operations has left to do, and whether its platform can do it.
 
+use std::collections::HashSet;
+
 use virtbench_model::Probe;
 use virtbench_model::operations::{most_pieces, search_rate};
 use virtbench_operations::Mix;
@@ -106,12 +108,15 @@ fn next_piece(
 }
 
 /// Pieces of the plan at a number of VMs that are missing.
-fn missing_pieces<'a>(
+fn missing_pieces(
     plan: &OperationsPlan,
     vms: u32,
-    recorded: Recorded<'a, OperationsKey>,
-) -> impl Iterator<Item = u32> + 'a {
-    (0..plan.pieces).filter(move |piece| recorded.lacks(|key| (key.vms, key.piece) == (vms, *piece)))
+    recorded: Recorded<'_, OperationsKey>,
+) -> impl Iterator<Item = u32> + use<> {
+    // Asked anew for each piece, all records would be looked at as often as there are pieces.
+    let tried = recorded.not_lacked().filter(|key| key.vms == vms).map(|key| key.piece);
+    let tried: HashSet<u32> = tried.collect();
+    (0..plan.pieces).filter(move |piece| !tried.contains(piece))
 }
 
 /// How long what is not planned takes, as it turns out.

@@ -86,30 +86,40 @@ if [ "$purpose" = lint ] || [ "$purpose" = check ]; then
   done
 fi
 
+# What waits for the network goes on beside what computes: in_background COMMAND..., and all_done, which fails with the first that did.
+jobs=()
+in_background() { "$@" & jobs+=($!); }
+all_done() { for job in "${jobs[@]}"; do wait "$job"; done; }
+
 # Runs the tests side by side. Built without optimisation, which takes a minute; it waits most of the time.
-if [ "$purpose" = test ] || [ "$purpose" = check ]; then
+set_up_nextest() {
   cargo nextest --version >/dev/null 2>&1 || CARGO_PROFILE_DEV_DEBUG=0 cargo install --quiet --locked --debug cargo-nextest \
     --version 0.9.151 --no-default-features --features default-no-update
+}
+if [ "$purpose" = check ]; then
+  set_up_nextest
+  exit 0
 fi
-if [ "$purpose" = check ]; then exit 0; fi
 if [ "$purpose" = package ]; then
   cargo deb --version >/dev/null 2>&1 || CARGO_PROFILE_DEV_DEBUG=0 cargo install --quiet --locked --debug cargo-deb --version 3.8.0
   cargo cyclonedx --version >/dev/null 2>&1 || CARGO_PROFILE_DEV_DEBUG=0 cargo install --quiet --locked --debug cargo-cyclonedx --version 0.5.9
   exit 0
 fi
 
-scripts/setup-guest-kernel.sh
+if [ "$purpose" = test ]; then in_background set_up_nextest; fi
+in_background scripts/setup-guest-kernel.sh
 # Guests of two architectures in which an ssh server runs.
-if [ "$purpose" = test ]; then scripts/setup-guest-system.sh; fi
+if [ "$purpose" = test ]; then in_background scripts/setup-guest-system.sh; fi
 # Guests that are processes.
 case $purpose in
-  test) scripts/setup-uml.sh ;;
+  test) in_background scripts/setup-uml.sh ;;
   # The first report shows User Mode Linux beside emulation. Without it there is one all the same.
   study) scripts/setup-uml.sh || echo "setup: no kernel of User Mode Linux: VMs are QEMU's alone" ;;
 esac
 # A vCenter for tests and comparisons.
-case $purpose in test | bench) scripts/setup-vsphere.sh ;; esac
+case $purpose in test | bench) in_background scripts/setup-vsphere.sh ;; esac
 # A fake Proxmox VE for the same.
-case $purpose in test | bench) scripts/setup-proxmox.sh ;; esac
+case $purpose in test | bench) in_background scripts/setup-proxmox.sh ;; esac
 # A generator of mail to compare with.
 if [ "$purpose" = bench ]; then scripts/setup-smtp-source.sh; scripts/setup-go-tpc.sh; fi
+all_done

@@ -1,4 +1,5 @@
-//! Invented plans, records and provenance of each kind of run, for the tests of several crates: nothing here was measured.
+//! Invented plans, records and provenance of each kind of run, for the tests of several crates: nothing here was measured. And what
+//! tests of one run share.
 
 #![allow(clippy::unwrap_used, missing_docs, reason = "fixtures of tests")]
 #![allow(
@@ -15,3 +16,4 @@ pub mod oltp;
 pub mod operations;
 pub mod samples;
 pub mod sets;
+pub mod this_run;

@@ -54,11 +54,36 @@ impl LocalServer {
             ),
         };
         made?;
-        let port = free_port()?;
-        let process = launched(kind, (folder.path(), port), &data, settings)?;
-        let mut server = Self { kind, port, process, folder };
+        let mut server = Self::launch(kind, folder, settings)?;
         server.wait_until_ready()?;
         Ok(server)
+    }
+
+    /// Starts one with a copy of what another has left by [`keep`](Self::keep).
+    ///
+    /// # Errors
+    /// A copy that cannot be made; what the server said that did not start.
+    pub fn start_from(kind: DatabaseKind, settings: &[&str], kept: &Path) -> io::Result<Self> {
+        let folder = ordinary_folder()?;
+        copied(kept, &folder.path().join("data"))?;
+        let mut server = Self::launch(kind, folder, settings)?;
+        server.wait_until(|server| server.query(&["SELECT 1"]))?;
+        Ok(server)
+    }
+
+    /// Ends it in good order, and keeps its data in a folder that is not there yet.
+    ///
+    /// # Errors
+    /// They cannot be copied.
+    pub fn keep(mut self, kept: &Path) -> io::Result<()> {
+        self.end();
+        copied(&self.folder.path().join("data"), kept)
+    }
+
+    fn launch(kind: DatabaseKind, folder: TempDir, settings: &[&str]) -> io::Result<Self> {
+        let port = free_port()?;
+        let process = launched(kind, (folder.path(), port), &folder.path().join("data"), settings)?;
+        Ok(Self { kind, port, process, folder })
     }
 
     /// How it is reached, by a user who may do everything.
@@ -209,6 +234,11 @@ fn launched(
         }
     };
     command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log).spawn()
+}
+
+/// Copies a folder with the owners of its files.
+fn copied(from: &Path, to: &Path) -> io::Result<()> {
+    finished(Command::new("cp").args(["-a", "--reflink=auto"]).arg(from).arg(to))
 }
 
 fn joined(option: &str, path: &Path) -> OsString {

@@ -7,7 +7,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use virtbench_oltp::{LoadEvent, LocalServer, run, run_from, settle};
 use virtbench_record::{DatabaseKind, OltpPlan};
 
-use crate::databases::{NEVER, plan, populated, server};
+use crate::databases::{NEVER, plan, populated_server};
 
 /// Stops all processes of a server, or lets them go on.
 fn signal_all(server: &LocalServer, signal: Signal) {
@@ -22,8 +22,7 @@ fn signal_all(server: &LocalServer, signal: Signal) {
 
 #[test]
 fn a_check_that_waits_for_a_lock_hears_a_stop_and_leaves_the_result() {
-    let server = server(DatabaseKind::PostgreSql);
-    let connect = populated(&server);
+    let (server, connect) = populated_server(DatabaseKind::PostgreSql);
     let mut outcome = run_from(&connect, &plan(), None, &NEVER, &mut |_| {}).unwrap();
     let stop = AtomicBool::new(false);
     let locking = [
@@ -49,8 +48,7 @@ fn a_check_that_waits_for_a_lock_hears_a_stop_and_leaves_the_result() {
 
 #[test]
 fn a_server_that_stops_answering_leaves_what_was_measured_and_every_transaction_in_flight() {
-    let server = server(DatabaseKind::PostgreSql);
-    let connect = populated(&server);
+    let (server, connect) = populated_server(DatabaseKind::PostgreSql);
     let load = OltpPlan { ramp_up_ns: 0, time_ns: 3_000_000_000, deferred_delivery: false, ..plan() };
     let mut seconds = 0;
     let outcome = run(&connect, &load, &NEVER, &mut |event| {

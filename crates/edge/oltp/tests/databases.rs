@@ -1,6 +1,7 @@
 //! Populating, loading and checking real servers.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Barrier;
 use std::sync::atomic::AtomicBool;
 use std::thread;
@@ -11,14 +12,15 @@ use virtbench_oltp::{
     populate, run,
 };
 use virtbench_record::{DatabaseKind, OltpChoice, OltpIsolation, OltpMix, OltpOutcome, OltpPlan};
+use virtbench_samples::this_run::of_this_run;
 use virtbench_workload::{Arrivals, Rate};
 
 pub static NEVER: AtomicBool = AtomicBool::new(false);
 pub const POPULATION: Population = Population { warehouses: 1, seed: 11 };
 
-/// A server whose disk need not keep what it is told.
-pub fn server(kind: DatabaseKind) -> LocalServer {
-    let settings: &[&str] = match kind {
+/// Settings of a server whose disk need not keep what it is told.
+fn settings(kind: DatabaseKind) -> &'static [&'static str] {
+    match kind {
         DatabaseKind::PostgreSql => &["fsync=off", "max_connections=20", "shared_buffers=256MB"],
         DatabaseKind::MariaDb => &[
             "innodb-flush-log-at-trx-commit=0",
@@ -26,8 +28,23 @@ pub fn server(kind: DatabaseKind) -> LocalServer {
             "innodb-doublewrite=0",
             "max-connections=16",
         ],
-    };
-    LocalServer::start(kind, settings).unwrap()
+    }
+}
+
+pub fn server(kind: DatabaseKind) -> LocalServer {
+    LocalServer::start(kind, settings(kind)).unwrap()
+}
+
+/// One with a copy of the population that is made once for all tests of a run.
+pub fn populated_server(kind: DatabaseKind) -> (LocalServer, Connect) {
+    let shared = of_this_run(Path::new(env!("CARGO_TARGET_TMPDIR")), &format!("{kind:?}"), |made| {
+        let server = server(kind);
+        populated(&server);
+        server.keep(&made.join("data")).unwrap();
+    });
+    let server = LocalServer::start_from(kind, settings(kind), &shared.folder.join("data")).unwrap();
+    let connect = server.connect();
+    (server, connect)
 }
 
 pub fn populated(server: &LocalServer) -> Connect {
@@ -171,8 +188,7 @@ fn too_many_users_are_refused(connect: &Connect) {
 
 #[test]
 fn a_server_that_crashes_in_the_middle_leaves_what_was_measured() {
-    let mut server = server(DatabaseKind::PostgreSql);
-    let connect = populated(&server);
+    let (mut server, connect) = populated_server(DatabaseKind::PostgreSql);
     let long = OltpPlan { ramp_up_ns: 0, time_ns: 30_000_000_000, ..plan() };
     let pid = server.process();
     let mut seconds = 0;
@@ -281,8 +297,7 @@ fn two_at_once_exclude_each_other(connect: &Connect) {
 
 #[test]
 fn a_stopped_load_keeps_what_was_measured() {
-    let server = server(DatabaseKind::PostgreSql);
-    let connect = populated(&server);
+    let (_server, connect) = populated_server(DatabaseKind::PostgreSql);
     let stop = AtomicBool::new(false);
     let long = OltpPlan { ramp_up_ns: 0, time_ns: 60_000_000_000, think_factor: Some(0.01), ..plan() };
     let begun = std::time::Instant::now();

@@ -5,7 +5,7 @@ use virtbench_oltp::{
 };
 use virtbench_record::{DatabaseKind, OltpPlan};
 
-use crate::databases::{NEVER, POPULATION, loaded, plan, populated, server};
+use crate::databases::{NEVER, POPULATION, loaded, plan, populated, populated_server, server};
 
 /// How a load of such a user ended, in the words that a user sees.
 fn ended(connect: &Connect, load: &OltpPlan) -> String {
@@ -59,8 +59,7 @@ fn rows_that_are_not_those_that_were_sent_are_found() {
 
 #[test]
 fn what_the_server_says_is_told() {
-    let server = server(DatabaseKind::PostgreSql);
-    let connect = populated(&server);
+    let (server, connect) = populated_server(DatabaseKind::PostgreSql);
     server
         .query(&[
             "CREATE ROLE reader LOGIN",
@@ -91,8 +90,7 @@ fn what_the_server_says_is_told() {
 
 #[test]
 fn mariadb_says_what_it_refuses() {
-    let server = server(DatabaseKind::MariaDb);
-    let connect = populated(&server);
+    let (server, connect) = populated_server(DatabaseKind::MariaDb);
     server.query(&["CREATE USER reader@localhost", "GRANT SELECT ON bench.* TO reader@localhost"]).unwrap();
     let mut reader = connect.clone();
     reader.address.user = "reader".into();
@@ -115,8 +113,7 @@ fn users_who_think_outlast_the_servers_limits_for_idle_connections() {
 
 #[test]
 fn a_standby_is_refused_by_name() {
-    let mut server = server(DatabaseKind::PostgreSql);
-    let connect = populated(&server);
+    let (mut server, connect) = populated_server(DatabaseKind::PostgreSql);
     server.restart_as_standby().unwrap();
     let error = run(&connect, &plan(), &NEVER, &mut |_| {}).unwrap_err();
     assert!(matches!(error, OltpError::Standby(_)), "{error}");

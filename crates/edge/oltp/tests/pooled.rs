@@ -10,7 +10,7 @@ use virtbench_oltp::{Connect, Endpoint, LocalServer, OltpError, run};
 use virtbench_record::{DatabaseKind, OltpPlan};
 use virtbench_users::{free_port, ordinary_command, ordinary_folder};
 
-use crate::databases::{NEVER, brief, populated, server};
+use crate::databases::{NEVER, brief, populated_server};
 
 /// pgbouncer in transaction mode, with eight connections of the server's for all its clients.
 struct Pooler {
@@ -67,8 +67,7 @@ impl Drop for Pooler {
 
 #[test]
 fn many_users_share_few_connections_behind_a_pooler_that_is_known_for_one() {
-    let server = server(DatabaseKind::PostgreSql);
-    populated(&server);
+    let (server, _) = populated_server(DatabaseKind::PostgreSql);
     let pooler = Pooler::start(&server);
     let connect = pooler.connect(&server);
     // More users than the server has connections, which is no reason to refuse them here.
@@ -88,8 +87,7 @@ fn many_users_share_few_connections_behind_a_pooler_that_is_known_for_one() {
 #[test]
 fn statements_that_are_not_prepared_do_the_same() {
     for kind in [DatabaseKind::PostgreSql, DatabaseKind::MariaDb] {
-        let server = server(kind);
-        let connect = populated(&server);
+        let (_server, connect) = populated_server(kind);
         let load = OltpPlan { prepared: false, check_all: true, ..brief() };
         let outcome = run(&connect, &load, &NEVER, &mut |_| {}).unwrap();
         assert_eq!((outcome.failed(), outcome.conditions_held.len()), (0, 11), "{outcome:?}");

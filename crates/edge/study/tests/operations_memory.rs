@@ -116,7 +116,7 @@ fn ten_hours_of_operations_are_logged_in_constant_memory() {
         left_out: Vec::new(),
         vms: vec![20],
         load: OperationsLoad::Closed(4),
-        pieces: 100_000,
+        pieces: 20_000,
         piece_ns: 100_000_000,
         warm_ns: 0,
         clones: vec![CloneKind::Full, CloneKind::Linked],

@@ -12,6 +12,7 @@ use crate::support::{
 };
 use serde_json::Value;
 use tempfile::TempDir;
+use virtbench_samples::this_run::{OfThisRun, of_this_run};
 
 const RECIPE: &str = r#"
 name = "tiny"
@@ -55,12 +56,28 @@ fn shared() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("appliance-packages")
 }
 
-/// A cache of its own, whose packages all tests share, so that they are fetched once.
-struct Cache(TempDir);
+/// A cache whose packages all tests share, so that they are fetched once.
+struct Cache {
+    folder: PathBuf,
+    _kept: Kept,
+}
+
+/// What ends with a cache.
+enum Kept {
+    Folder { _removed: TempDir },
+    Turn { _let_go: OfThisRun },
+    Nothing,
+}
 
 impl Cache {
+    /// One of a test's own.
     fn new() -> Self {
-        let own = Self(folder());
+        let folder = folder();
+        Self::within(folder.path().to_owned(), Kept::Folder { _removed: folder })
+    }
+
+    fn within(folder: PathBuf, kept: Kept) -> Self {
+        let own = Self { folder, _kept: kept };
         let shared = shared();
         fs::create_dir_all(&shared).unwrap();
         fs::create_dir(own.path("appliances")).unwrap();
@@ -70,7 +87,7 @@ impl Cache {
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
+        self.folder.join(name)
     }
 
     fn recipe(&self) -> String {
@@ -84,7 +101,7 @@ impl Cache {
     }
 
     fn here(&self, mut command: Command) -> Command {
-        command.env("VIRTBENCH_CACHE", self.0.path()).env("XDG_CONFIG_HOME", self.path("config"));
+        command.env("VIRTBENCH_CACHE", &self.folder).env("XDG_CONFIG_HOME", self.path("config"));
         command
     }
 
@@ -119,7 +136,7 @@ impl Cache {
 
     /// What is mounted from here, by anybody who still lives.
     fn mounts(&self) -> Vec<String> {
-        let place = self.0.path().display().to_string();
+        let place = self.folder.display().to_string();
         let of =
             |process: fs::DirEntry| fs::read_to_string(process.path().join("mounts")).unwrap_or_default();
         let all = fs::read_dir("/proc").unwrap().flatten().map(of);
@@ -130,7 +147,7 @@ impl Cache {
 
     /// Processes that run something from here.
     fn processes(&self) -> Vec<u32> {
-        let place = self.0.path().display().to_string();
+        let place = self.folder.display().to_string();
         let is_here = |id: &u32| {
             fs::read(format!("/proc/{id}/cmdline"))
                 .is_ok_and(|line| String::from_utf8_lossy(&line).contains(&place) && is_alive(*id))
@@ -146,16 +163,20 @@ impl Cache {
     }
 }
 
-/// A cache in which the recipe is built, with what the build printed.
+/// The cache in which the recipe is built once for all tests of a run, with what the build printed.
 fn built() -> (Cache, Value) {
-    let cache = Cache::new();
-    let done = cache.run(&["build", &cache.recipe(), "--json", "--progress", "lines"]);
-    assert_eq!(done.code(), 0, "{done:?}");
-    for phase in ["resolving", "configuring", "finishing", "image"] {
-        assert!(done.stderr.contains(&format!("tiny: {phase}")), "{phase}: {}", done.stderr);
-    }
-    let answer = done.json();
-    (cache, answer)
+    let shared = of_this_run(Path::new(env!("CARGO_TARGET_TMPDIR")), "appliance-built", |made| {
+        let cache = Cache::within(made.to_owned(), Kept::Nothing);
+        let done = cache.run(&["build", &cache.recipe(), "--json", "--progress", "lines"]);
+        assert_eq!(done.code(), 0, "{done:?}");
+        for phase in ["resolving", "configuring", "finishing", "image"] {
+            assert!(done.stderr.contains(&format!("tiny: {phase}")), "{phase}: {}", done.stderr);
+        }
+        fs::write(cache.path("answer"), done.stdout).unwrap();
+    });
+    let folder = shared.folder.clone();
+    let answer = serde_json::from_slice(&fs::read(folder.join("answer")).unwrap()).unwrap();
+    (Cache { folder, _kept: Kept::Turn { _let_go: shared } }, answer)
 }
 
 #[test]
@@ -190,13 +211,14 @@ fn a_recipe_becomes_a_root_of_its_packages_files_users_and_scripts() {
 
 #[test]
 fn an_appliance_runs_to_be_tried_and_leaves_nothing() {
-    let cache = Cache::new();
+    // Services are no part of a root.
+    let (cache, _) = built();
     let serving = RECIPE
         .replace("\"nc\", \"-lk\", \"-p\", \"7\"", "\"httpd\", \"-f\", \"-p\", \"8007\"")
         .replace("tcp = 7", "tcp = 8007")
         .replace("\n[data]", "ports = [8007]\n\n[data]");
-    fs::write(cache.recipe(), &serving).unwrap();
-    let recipe = cache.recipe();
+    fs::write(cache.path("serving.toml"), &serving).unwrap();
+    let recipe = cache.path("serving.toml").display().to_string();
     let left = || fs::read_dir(cache.path("appliances/tried")).map_or(0, Iterator::count);
     let timed = cache.run(&["run", &recipe, "--native", "--time", "1s", "--logs"]);
     assert_eq!(timed.code(), 0, "{timed:?}");

@@ -37,11 +37,12 @@ pub fn server(kind: DatabaseKind) -> LocalServer {
 
 /// One with a copy of the population that is made once for all tests of a run.
 pub fn populated_server(kind: DatabaseKind) -> (LocalServer, Connect) {
-    let shared = of_this_run(Path::new(env!("CARGO_TARGET_TMPDIR")), &format!("{kind:?}"), |made| {
-        let server = server(kind);
-        populated(&server);
-        server.keep(&made.join("data")).unwrap();
-    });
+    let shared =
+        of_this_run(Path::new(env!("CARGO_TARGET_TMPDIR")), &format!("populated-{kind:?}"), |made| {
+            let server = server(kind);
+            populated(&server);
+            server.keep(&made.join("data")).unwrap();
+        });
     let server = LocalServer::start_from(kind, settings(kind), &shared.folder.join("data")).unwrap();
     let connect = server.connect();
     (server, connect)

@@ -1,6 +1,7 @@
 //! `virtbench fence inspect`, `calibrate`: what is done to devices while nobody serves them.
 
 use std::fs;
+use std::os::unix::fs::FileExt;
 
 use crate::support::fence::{CACHED, Fence, refused};
 
@@ -53,11 +54,13 @@ fn what_a_cache_holds_is_told_and_nothing_is_written() {
 fn damage_of_log_and_data_has_an_exit_code_of_its_own() {
     let fence = dirty();
     let whole = fs::read(fence.path("FAST")).unwrap();
+    let device = fs::OpenOptions::new().write(true).open(fence.path("FAST")).unwrap();
+    let put = |at: usize, byte: u8| device.write_all_at(&[byte], at as u64).unwrap();
     let with = |at: usize, options: &[&str]| {
-        let mut bytes = whole.clone();
-        bytes[at] ^= 3;
-        fs::write(fence.path("FAST"), bytes).unwrap();
-        fence.command("inspect", options)
+        put(at, whole[at] ^ 3);
+        let found = fence.command("inspect", options);
+        put(at, whole[at]);
+        found
     };
     let codes: Vec<i32> =
         (0..LOG_BLOCKS).map(|block| with(LOG_AT + block * 4096 + 3000, &[]).code()).collect();

@@ -165,18 +165,18 @@ fn plan(arguments: &[&str]) -> Output {
 fn a_plan_meets_targets_or_says_that_none_does() {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("plan.html");
-    let run = |deviation: &str, response: &str, budget: &str| {
+    let run = |deviation: &str, response: &str| {
         let targets =
-            ["--deviation", deviation, "--response", response, "--budget", budget, "--replications", "3"];
+            ["--deviation", deviation, "--response", response, "--budget", "3", "--replications", "3"];
         let output = plan(&[&targets[..], &["--json", "--html", page.to_str().unwrap()]].concat());
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap()
     };
-    let easy = run("1000", "1000", "1");
+    let easy = run("1000", "1000");
     assert_eq!(easy["met"], true, "{easy}");
     assert!(easy["plans"][0]["shortfall"].as_f64().unwrap() <= 1.0);
     assert!(std::fs::read_to_string(&page).unwrap().contains("Pareto front"));
-    let hard = run("0.001", "0.001", "3");
+    let hard = run("0.001", "0.001");
     assert_eq!(hard["met"], false);
     assert!(hard["verdict"].as_str().unwrap().contains("Nearest"), "{hard}");
     assert_eq!(hard["plans"].as_array().unwrap().len(), 3);

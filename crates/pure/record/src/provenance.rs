@@ -56,6 +56,9 @@ pub struct HostFacts {
     pub disk: DiskFacts,
 }
 
+/// Memory that differs by less than one part in so many is the same.
+const MEMORY_KEPT: u64 = 20;
+
 impl HostFacts {
     /// Whether a run that was begun on the other host can be gone on with on this one. What was measured of a host, or counted on it, is another number
     /// each time; runs of before do not say how their host was set.
@@ -94,11 +97,18 @@ impl HostFacts {
             ("kernel", before.kernel.clone(), self.kernel.clone()),
             ("processor", before.cpu.clone(), self.cpu.clone()),
             ("number of processors", before.processors.to_string(), self.processors.to_string()),
-            ("memory in bytes", before.memory_bytes.to_string(), self.memory_bytes.to_string()),
+            memory(before.memory_bytes, self.memory_bytes),
             ("hypervisor", or_none(before.hypervisor.as_deref()), or_none(self.hypervisor.as_deref())),
         ];
         first_change("the host's ", is.into_iter().chain(set.into_iter().filter(|_| are_known)))
     }
+}
+
+/// Memory before and now, in MiB. A kernel keeps a little more for itself at one boot than at another, which is no change.
+fn memory(before: u64, now: u64) -> (&'static str, String, String) {
+    let is_same = before.abs_diff(now) <= before / MEMORY_KEPT;
+    let words = |bytes: u64| format!("{} MiB", bytes >> 20);
+    ("memory", words(before), words(if is_same { before } else { now }))
 }
 
 /// The first of these, each with what it was before and is now, that is not the same.
@@ -155,7 +165,7 @@ impl GuestFacts {
             ("hypervisor", before.qemu.clone(), self.qemu.clone()),
             ("kernel", before.kernel.clone(), self.kernel.clone()),
             ("number of processors", before.vcpus.to_string(), self.vcpus.to_string()),
-            ("memory in bytes", before.memory_bytes.to_string(), self.memory_bytes.to_string()),
+            memory(before.memory_bytes, self.memory_bytes),
             ("adapter", before.adapter.clone(), self.adapter.clone()),
         ];
         first_change("the guest's ", all.into_iter())
@@ -288,6 +298,10 @@ mod tests {
         let more = HostFacts { processors: 4, ..host.clone() };
         let words = more.change_since(&host);
         assert_eq!(words.as_deref(), Some("the host's number of processors was 2 before and is 4 now"));
+        let memory = |bytes| HostFacts { memory_bytes: bytes, ..host.clone() };
+        assert_eq!(memory(500_150_272).change_since(&memory(502_247_424)), None);
+        let words = memory(1 << 30).change_since(&memory(1 << 31));
+        assert_eq!(words.as_deref(), Some("the host's memory was 2048 MiB before and is 1024 MiB now"));
         let disk = DiskFacts { filesystem: "xfs".into(), ..host.disk.clone() };
         assert_eq!(HostFacts { disk, ..host.clone() }.change_since(&host), None);
     }

@@ -66,6 +66,11 @@ pub enum FolderError {
         /// What is wrong with it.
         source: RecordError,
     },
+    /// A record could not be read once it was written.
+    #[error(
+        "a measurement cannot be recorded so that it can be read again: {0}; what was measured before is kept: a defect"
+    )]
+    Unreadable(String),
     /// The operating system refused.
     #[error("cannot {action} {path}: {source}", path = path.display())]
     Io {
@@ -213,17 +218,19 @@ impl<R: Record> RunFolder<R> {
     /// counts only once it is whole.
     ///
     /// # Errors
-    /// A file cannot be written.
+    /// A file cannot be written, or the record could not be read again; nothing of it is written then.
     pub fn add(&mut self, mut record: R) -> Result<(), FolderError> {
         let log = histogram_log::take(&mut record);
+        // One line that cannot be read makes a run of all that cannot: JSON has no number without end, and writes it as nothing.
+        let unreadable = |error: serde_json::Error| FolderError::Unreadable(error.to_string());
+        let mut line = serde_json::to_vec(&record).map_err(unreadable)?;
+        serde_json::from_slice::<R>(&line).map_err(unreadable)?;
         let write = |file: &mut File, name: &str, bytes: &[u8]| {
             file.write_all(bytes)
                 .and_then(|()| file.sync_data())
                 .map_err(io_error("write", &self.path.join(name)))
         };
         write(&mut self.histograms, HISTOGRAMS, &log)?;
-        let mut line = serde_json::to_vec(&record)
-            .map_err(|error| io_error("write", &self.path.join(RESULTS))(error.into()))?;
         line.push(b'\n');
         write(&mut self.results, RESULTS, &line)?;
         self.records.push(record);

@@ -291,3 +291,20 @@ fn records_of_another_study_are_refused_by_its_name() {
     refused(RunFolder::<PointRecord>::resume(temp.path(), &provenance).unwrap_err());
     refused(RunFolder::<PointRecord>::create(&temp.path().join("new"), provenance).unwrap_err());
 }
+
+#[test]
+fn a_record_that_could_not_be_read_again_is_refused_and_the_others_stay() {
+    let temp = TempDir::new().unwrap();
+    let path = temp.path().join("run");
+    let mut folder = RunFolder::create(&path, provenance()).unwrap();
+    let whole = record(0);
+    folder.add(whole.clone()).unwrap();
+    let mut endless = record(1);
+    let PointStatus::Measured(measured) = &mut endless.status else { panic!("{endless:?}") };
+    measured.outcome.total.iops = f64::NAN;
+    let refused = folder.add(endless).unwrap_err();
+    assert!(matches!(refused, FolderError::Unreadable(_)), "{refused}");
+    assert_eq!(folder.records().len(), 1);
+    drop(folder);
+    assert_eq!(load_run::<PointRecord>(&path).unwrap().records.len(), 1);
+}

@@ -111,3 +111,30 @@ fn domains_without_a_counterpart_are_compared_by_their_own_figures() {
     assert!(found.domains.is_empty() && found.nothing_in_common == ["adapters"], "{found:?}");
     assert!(found.undecided()[0].contains("no figure in common"), "{:?}", found.undecided());
 }
+
+#[test]
+fn a_configuration_that_did_nothing_is_neither_passed_over_nor_made_a_ratio() {
+    let runs = virtbench_samples::configurations::adapters_plan(1);
+    let mut records = virtbench_samples::configurations::adapters_records(&runs);
+    let (first, slow) = (runs.environments[0].clone(), runs.environments[1].clone());
+    for record in records.iter_mut().filter(|record| record.environment == slow) {
+        let measured = virtbench_samples::grid::measured_mut(record);
+        measured.outcome.total.iops = 0.0;
+        measured.outcome.total.bytes_per_second = 0.0;
+    }
+    let provenance = virtbench_samples::configurations::adapters_provenance(runs);
+    let found = virtbench_record::Records::Points(records);
+    let samples = super::super::samples_of_domain(&[("adapters".into(), &provenance, &found)], true).unwrap();
+    assert!(samples.iter().all(|sample| !sample.value.is_nan()), "{samples:?}");
+    let of = |name: &str| samples.iter().find(|sample| sample.name.starts_with(name)).unwrap().value;
+    assert_eq!(of(&format!("throughput ({slow},")), 0.0);
+    assert!(of(&format!("throughput ({first},")) > 0.0);
+    // What is without end stays so over the repetitions.
+    let endless = Sample::new(format!("latency ({slow})"), "ns", Better::Lower, f64::INFINITY);
+    let record = |repetition, sample: &Sample| {
+        let measured = SamplesMeasured { samples: vec![sample.clone()], ..SamplesMeasured::default() };
+        SamplesRecord::new(SamplesKey { side: "adapters".into(), repetition }, 0, Status::measured(measured))
+    };
+    let records = [record(0, &endless), record(1, &Sample { value: 5.0, ..endless.clone() })];
+    assert_eq!(super::super::score::figures(records.iter())[0].value, f64::INFINITY);
+}

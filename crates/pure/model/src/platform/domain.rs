@@ -27,6 +27,8 @@ pub fn samples_of_domain(runs: &[(String, &Provenance, &Records)], absolute: boo
         }
         _ => return Err("a domain has one run or two: a defect".into()),
     };
+    // Of a side that did nothing there is no ratio to what did.
+    let samples: Vec<Sample> = samples.into_iter().filter(|one: &Sample| !one.value.is_nan()).collect();
     match absolute {
         true if samples.iter().any(is_own) => Ok(samples),
         true => Err("nothing was measured".into()),

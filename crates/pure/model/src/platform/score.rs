@@ -168,8 +168,12 @@ fn means<'r>(
             None => figures.push((figure.clone(), vec![figure.value])),
         }
     }
-    let mean =
-        |(figure, values): (Sample, Vec<f64>)| Some(Sample { value: geometric(&values, |_| 1.0)?, ..figure });
+    // What did nothing once is not passed over.
+    let whole = |values: &[f64]| match values.contains(&f64::INFINITY) {
+        true => Some(f64::INFINITY),
+        false => geometric(values, |_| 1.0),
+    };
+    let mean = |(figure, values): (Sample, Vec<f64>)| Some(Sample { value: whole(&values)?, ..figure });
     figures.into_iter().filter_map(mean).collect()
 }
 

@@ -1,10 +1,8 @@
 //! How the agent introduces itself.
 
-use std::fs;
 use std::thread::available_parallelism;
 
-use rustix::system::{sysinfo, uname};
-use virtbench_host::crossing_cost;
+use virtbench_host::{clock_source, crossing_cost, kernel_release, memory_bytes};
 
 use crate::protocol::{FailureKind, Greeting, Reply, VERSION};
 
@@ -21,14 +19,12 @@ pub(crate) fn hello(version: u32) -> Reply {
 /// What this machine is, as its own kernel says. What cannot be read is empty.
 #[must_use]
 pub fn greeting() -> Greeting {
-    let memory = sysinfo();
     Greeting {
         version: VERSION,
-        kernel: uname().release().to_string_lossy().into_owned(),
+        kernel: kernel_release(),
         processors: available_parallelism().map_or(1, |count| u32::try_from(count.get()).unwrap_or(u32::MAX)),
-        memory_bytes: memory.totalram.saturating_mul(memory.mem_unit.into()),
-        clock_source: fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource")
-            .map_or_else(|_| String::new(), |name| name.trim().to_owned()),
+        memory_bytes: memory_bytes(),
+        clock_source: clock_source(),
         crossing: crossing_cost(),
     }
 }

@@ -1,38 +1,69 @@
 //! The agent: a static program that applies loads and runs workloads where it is told to.
 //!
 //! The same program runs inside a guest (as init, over virtio-serial), natively (as a child process, over a socket)
-//! and on other machines (over ssh), so all sides of a comparison execute the same instructions.
+//! and on other machines (over ssh), so all sides of a comparison execute the same instructions. On Windows it is the last alone: `windows/` has
+//! what differs there, and refuses what is of Linux.
 
+#[cfg(unix)]
 mod alone;
+#[cfg(unix)]
 mod appliance;
+#[cfg_attr(windows, path = "windows/appliance_desk.rs")]
 mod appliance_desk;
+#[cfg_attr(windows, path = "windows/block_device.rs")]
 mod block_device;
+#[cfg(unix)]
 mod console;
+#[cfg_attr(windows, path = "windows/departure.rs")]
+mod departure;
+#[cfg(unix)]
 mod dhcp;
+#[cfg_attr(windows, path = "windows/enclosed.rs")]
 mod enclosed;
+#[cfg_attr(windows, path = "windows/enclosing.rs")]
+mod enclosing;
+#[cfg(unix)]
 pub mod enclosure;
+#[cfg_attr(windows, path = "windows/folder_lock.rs")]
+mod folder_lock;
 mod greeting;
+#[cfg(unix)]
 mod guest;
 mod heard;
+#[cfg(unix)]
 pub mod interface;
+#[cfg(windows)]
+#[path = "windows/interface.rs"]
+mod interface;
 mod job;
 mod measured_stream;
 mod network;
 mod path_cost;
 pub mod protocol;
 mod remote;
+#[cfg(unix)]
 mod serial_link;
 mod session;
+#[cfg(windows)]
+#[path = "windows/session_words.rs"]
+mod session_words;
+#[cfg(unix)]
 mod stored_file;
 mod work_folder;
 
+#[cfg(unix)]
 pub use alone::run_alone;
+#[cfg(unix)]
 pub use console::Console;
 pub use greeting::greeting;
+#[cfg(unix)]
 pub use guest::{HERE, LINE, MODULE_LIST, STAY, WATCH, run_as_init};
 pub use path_cost::measure_path_cost;
 pub use remote::{Role, run_remotely};
+#[cfg(unix)]
 pub use serial_link::carry_as_host;
 pub use session::{Accounts, serve};
+#[cfg(windows)]
+pub use session_words::run_session;
 /// The agent's clock, which is also the engine's.
 pub use virtbench_engine::monotonic_ns as now_ns;

@@ -29,6 +29,7 @@ pub mod appliance;
 pub mod enclosing;
 pub mod network;
 pub mod path;
+pub mod session;
 
 use std::io::{self, Read, Write};
 use std::time::Duration;

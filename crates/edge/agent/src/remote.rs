@@ -8,11 +8,12 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::departure::Departure;
 use crate::enclosed::{self, Enclosure};
 use crate::heard::{Heard, Watched};
 use crate::protocol::{NOT_READY, READY};
 use crate::session::{Accounts, serve};
-use crate::work_folder::{WorkFolder, end_login, sweep};
+use crate::work_folder::{WorkFolder, sweep};
 
 /// What an agent on another machine is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,9 +33,7 @@ pub fn run_remotely(
     name: Option<&str>,
     login: Option<&Path>,
 ) -> ExitCode {
-    if let Some(login) = login {
-        end_login(login);
-    }
+    let departure = Departure::begin(login);
     sweep(folder);
     let mut out = io::stdout();
     let begun = WorkFolder::make(folder, name).and_then(|mut folder| {
@@ -42,7 +41,7 @@ pub fn run_remotely(
         let path = folder.path().to_owned();
         std::env::set_current_dir(&path)
             .map_err(|error| format!("cannot enter {}: {error}", path.display()))?;
-        let ending = Ending::new(folder);
+        let ending = Ending::new(folder, departure);
         ending.on_signals()?;
         Ok((path, ending))
     });
@@ -75,16 +74,16 @@ pub fn run_remotely(
     }
 }
 
-/// What has to go before the process does, in this order: the appliance that it has enclosed, and its folder.
-type Kept = (Option<Enclosure>, WorkFolder);
+/// What has to go before the process does, in this order: the appliance that it has enclosed, its folder, and what the login has left.
+type Kept = (Option<Enclosure>, WorkFolder, Departure);
 
 /// What is kept, until somebody has let go of it.
 #[derive(Clone)]
 struct Ending(Arc<Mutex<Option<Kept>>>);
 
 impl Ending {
-    fn new(folder: WorkFolder) -> Self {
-        Self(Arc::new(Mutex::new(Some((None, folder)))))
+    fn new(folder: WorkFolder, departure: Departure) -> Self {
+        Self(Arc::new(Mutex::new(Some((None, folder, departure)))))
     }
 
     /// Has an appliance go first.

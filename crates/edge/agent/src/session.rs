@@ -7,22 +7,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::geteuid;
 use virtbench_engine::{Control, Target, TargetRequest, monotonic_ns};
 use virtbench_host::{CpuSample, host_facts};
 use virtbench_record::HostUse;
 
 use crate::appliance_desk::ApplianceDesk;
 use crate::block_device::{device_facts, wait_for_disk};
-use crate::enclosure::{LoopDevice, check_bridge};
+use crate::enclosing::enclosing;
 use crate::greeting::hello;
 use crate::job::Prepared;
 use crate::network;
 use crate::protocol::appliance::ApplianceRequest;
-use crate::protocol::enclosing::{EnclosingReply, EnclosingRequest};
 use crate::protocol::network::NetworkRequest;
 use crate::protocol::{FailureKind, Job, ProtocolError, Reply, Request, receive, send};
-use crate::stored_file::store;
 
 /// How often the progress of a test file is told.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(500);
@@ -284,28 +281,6 @@ fn used_since(begin: Option<CpuSample>) -> Option<HostUse> {
 
 fn refusal(message: &str) -> Reply {
     Reply::Failed { kind: FailureKind::Request, message: message.to_owned() }
-}
-
-/// What an agent that keeps files does for appliances of this machine.
-fn enclosing(request: &EnclosingRequest) -> Reply {
-    let (done, reply) = match request {
-        EnclosingRequest::CheckBridge { bridge } => (can_enclose(bridge), EnclosingReply::Checked),
-        EnclosingRequest::Store(piece) => (store(Path::new("."), piece), EnclosingReply::Stored),
-        EnclosingRequest::Enclose(_) => return refusal("this agent was not started for an appliance"),
-    };
-    match done {
-        Ok(()) => Reply::Enclosing(reply),
-        Err(message) => Reply::Failed { kind: FailureKind::Appliance, message },
-    }
-}
-
-/// Whether appliances can be enclosed here.
-fn can_enclose(bridge: &str) -> Result<(), String> {
-    if !geteuid().is_root() {
-        return Err("root is needed there: name it, as in ssh://root@HOST/FOLDER".into());
-    }
-    LoopDevice::check().map_err(|error| format!("on that machine: {error}"))?;
-    check_bridge(bridge)
 }
 
 fn describe(name_prefix: &str) -> Reply {

@@ -1,17 +1,25 @@
 //! The folder that a remote agent works in.
 
-use std::fs::{self, DirBuilder, File};
+use std::fs;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, OFlags, flock};
-use virtbench_mark::{MARK_FILE, Mark, Owner, RunId, mark_folder, read_folder_mark, remove_marked_folder};
+#[cfg(unix)]
+use virtbench_mark::Owner;
+use virtbench_mark::{MARK_FILE, Mark, RunId, mark_folder, read_folder_mark, remove_marked_folder};
+
+use crate::folder_lock::{FolderLock, leave, make_folder};
 
 /// Its name. That proves nothing: an agent's folder is one that carries a mark.
 const NAME: &str = ".virtbench-agent";
 /// How the names of all folders begin that virtbench makes beside it.
 const OURS: &str = ".virtbench-";
+/// How the names of the folders begin that logins make.
+#[cfg(windows)]
+const LOGINS: &str = ".virtbench-login-";
+/// A login is over in two minutes: what is older than this was left by one that was cut.
+#[cfg(windows)]
+const LOGIN_AGE: std::time::Duration = std::time::Duration::from_secs(3600);
 /// What its mark says that it is for.
 const PURPOSE: &str = "agent";
 /// An agent that ends may remove the folder that another one has just found.
@@ -22,7 +30,7 @@ const ATTEMPTS: usize = 8;
 #[derive(Debug)]
 pub(crate) struct WorkFolder {
     path: PathBuf,
-    lock: File,
+    lock: FolderLock,
     /// Whether it was there before, and empty: then it stays.
     is_theirs: bool,
     /// Whether the folder that it is in goes too, if nothing else is in it.
@@ -41,18 +49,18 @@ impl WorkFolder {
         let path = parent.canonicalize().map_err(fails)?.join(folder_name(name)?);
         let fails = |error: io::Error| format!("cannot use {}: {error}", path.display());
         for _ in 0..ATTEMPTS {
-            let is_new = match DirBuilder::new().mode(0o700).create(&path) {
+            let is_new = match make_folder(&path) {
                 Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(fails(error)),
                 made => made.is_ok(),
             };
-            let Some(lock) = open(&path).map_err(fails)? else { continue };
-            if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+            let Some(lock) = FolderLock::open(&path).map_err(fails)? else { continue };
+            if !lock.take() {
                 return Err(format!(
                     "{} is in use by another run of virtbench: wait for it, or name another folder of this machine",
                     path.display()
                 ));
             }
-            if !is_same(&path, &lock) {
+            if !lock.is_of(&path) {
                 continue;
             }
             let marked = |error| format!("cannot use {}: {error}", path.display());
@@ -85,16 +93,17 @@ impl WorkFolder {
 
 impl Drop for WorkFolder {
     fn drop(&mut self) {
+        leave(&self.path);
         let _ = empty(&self.path);
         if !self.is_theirs {
             let _ = fs::remove_dir(&self.path);
         }
+        self.lock.release();
         if self.takes_parent
             && let Some(parent) = self.path.parent()
         {
             let _ = fs::remove_dir(parent);
         }
-        let _ = flock(&self.lock, FlockOperation::Unlock);
     }
 }
 
@@ -113,29 +122,6 @@ pub(crate) fn beside(folder: &Path, name: &str) -> Option<PathBuf> {
     Some(folder.parent()?.join(folder_name(Some(name)).ok()?))
 }
 
-/// The folder itself, opened; nothing if it has just gone.
-fn open(path: &Path) -> io::Result<Option<File>> {
-    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    match rustix::fs::open(path, flags, rustix::fs::Mode::empty()) {
-        Ok(folder) => {
-            let folder = File::from(folder);
-            if folder.metadata()?.uid() == rustix::process::geteuid().as_raw() {
-                return Ok(Some(folder));
-            }
-            Err(io::Error::new(io::ErrorKind::PermissionDenied, "it belongs to another user"))
-        }
-        Err(rustix::io::Errno::NOENT) => Ok(None),
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// Whether the path still leads to the folder that is locked.
-fn is_same(path: &Path, lock: &File) -> bool {
-    let identity = |facts: fs::Metadata| (facts.dev(), facts.ino());
-    let there = fs::symlink_metadata(path).map(identity).ok();
-    there.is_some() && there == lock.metadata().map(identity).ok()
-}
-
 /// Removes what killed agents and logins have left in a folder, by its mark, however old it is. What cannot be read or removed stays.
 pub(crate) fn sweep(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
@@ -147,6 +133,7 @@ pub(crate) fn sweep(parent: &Path) {
 }
 
 /// Removes the folder that the login made for this program, and what others have left beside it.
+#[cfg(unix)]
 pub(crate) fn end_login(login: &Path) {
     let is_own =
         read_folder_mark(login).is_ok_and(|mark| mark.is_some_and(|mark| mark.owner() == Owner::Own));
@@ -175,6 +162,24 @@ fn empty(path: &Path) -> io::Result<()> {
     match fs::remove_file(path.join(MARK_FILE)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
+    }
+}
+
+/// Removes what logins have left in a folder whose controller did not come back: their marks are of another machine, so that only their age tells.
+#[cfg(windows)]
+pub(crate) fn sweep_logins(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let is_likely = entry.file_name().as_encoded_bytes().starts_with(LOGINS.as_bytes());
+        let is_old = || {
+            let made = entry.metadata().and_then(|facts| facts.modified()).ok();
+            made.and_then(|made| made.elapsed().ok()).is_some_and(|age| age > LOGIN_AGE)
+        };
+        let is_marked =
+            || read_folder_mark(&path).is_ok_and(|mark| mark.is_some_and(|mark| mark.purpose() == "login"));
+        if is_likely && is_old() && is_marked() {
+            let _ = fs::remove_dir_all(&path);
+        }
     }
 }
 

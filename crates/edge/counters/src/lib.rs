@@ -1,16 +1,32 @@
 //! What a machine does while an application runs on it: its processors' time, and which functions of the kernel they
 //! spend it in.
 
+#[cfg(unix)]
 mod event;
+#[cfg(unix)]
 mod hardware;
+#[cfg(unix)]
 mod kvm_exits;
+#[cfg(unix)]
 mod look;
+#[cfg(unix)]
 mod sampler;
+#[cfg(unix)]
 mod usage;
+#[cfg(unix)]
 mod waiting;
+#[cfg(windows)]
+mod windows;
 
+#[cfg(unix)]
 pub use hardware::{CodeCounts, Counted, HardwareCounters};
+#[cfg(unix)]
 pub use kvm_exits::{KVM_FOLDER, kvm_counts, per_transaction};
+#[cfg(unix)]
 pub use look::{LeaveOut, Look, machine_cpu_ns};
+#[cfg(unix)]
 pub use usage::{process_cpu_ns, thread_clock_ns, thread_cpu_ns};
+#[cfg(unix)]
 pub use waiting::{thread_waiting_ns, throttled_ns};
+#[cfg(windows)]
+pub use windows::{LeaveOut, Look, machine_cpu_ns, process_cpu_ns, thread_clock_ns, thread_cpu_ns};

@@ -9,6 +9,7 @@ use virtbench_workload::{Direction, FaultSpec, Op, Verdict};
 
 use crate::backend::{Backend, Completion};
 use crate::clock::{monotonic_ns, sleep_until};
+use crate::system::{NO_SPACE, injected};
 
 /// The longest sleep before the worker looks at its stop flag, in nanoseconds.
 const HEARTBEAT_NS: u64 = 50_000_000;
@@ -74,9 +75,9 @@ impl<B: Backend> Backend for Faulty<B> {
     fn queue(&mut self, slot: u32, op: Op, buffer: *mut u8) {
         let verdict = self.spec.strike(&mut self.random);
         match verdict {
-            Some(Verdict::Fail(errno)) => self.failed.push(Completion { slot, result: -errno }),
+            Some(Verdict::Fail(errno)) => self.failed.push(Completion { slot, result: -injected(errno) }),
             Some(Verdict::Full) if op.direction == Direction::Write => {
-                self.failed.push(Completion { slot, result: -libc::ENOSPC });
+                self.failed.push(Completion { slot, result: -NO_SPACE });
             }
             Some(Verdict::Swallow) => {}
             Some(Verdict::Halve | Verdict::Delay(_) | Verdict::Full) | None => {

@@ -1,11 +1,9 @@
 //! One worker's thread: what it needs, made on the thread itself.
 
 use std::io;
-use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, mpsc};
 
-use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
 use virtbench_workload::{ClockReading, LoadSpec};
 
 use crate::backend::{Backend, Opened, Task};
@@ -17,6 +15,7 @@ use crate::moments::Moments;
 use crate::open_loop::OpenLoop;
 use crate::parking::Parking;
 use crate::replay::ReplayLoop;
+use crate::system::{pin_to, sharpen_sleep};
 use crate::target::Target;
 use crate::verify::{Ledger, Verifier};
 use crate::worker::{Worker, WorkerReport};
@@ -85,8 +84,7 @@ impl WorkerJob {
         let spec = &self.spec;
         pin(spec, self.index)?;
         if spec.rate.is_some() || spec.trace.is_some() {
-            // The default slack lets a sleeper oversleep by 50 us, which would look like the target's doing.
-            let _ = set_current_timer_slack(NonZeroU64::new(1));
+            sharpen_sleep();
         }
         let block_bytes = spec.access.largest_block_bytes() as usize;
         let mut buffers = Buffers::new(spec.outstanding as usize, block_bytes, self.buffer_seed)
@@ -111,12 +109,7 @@ fn pin(spec: &LoadSpec, index: u32) -> Result<(), EngineError> {
         ),
         source,
     };
-    if processor as usize >= CpuSet::MAX_CPU {
-        return Err(refused(io::ErrorKind::InvalidInput.into()));
-    }
-    let mut set = CpuSet::new();
-    set.set(processor as usize);
-    sched_setaffinity(None, &set).map_err(|error| refused(error.into()))
+    pin_to(processor).map_err(refused)
 }
 
 /// The worker's loop, as something to do with a backend.

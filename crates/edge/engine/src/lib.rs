@@ -32,6 +32,7 @@ mod replay;
 mod run;
 mod slots;
 mod stillness;
+mod system;
 mod target;
 mod unfinished;
 mod verify;
@@ -46,6 +47,7 @@ pub use flow::{Flow, FlowGroup};
 pub use live::{LIVE_BUCKETS, LiveSample};
 pub use memory::memory_note;
 pub use run::{Control, Verified, run, verify};
+pub use system::Positioned;
 pub use target::{Target, TargetError, TargetName, TargetRequest, is_test_file};
 pub use verify::LedgerError;
 #[cfg(feature = "network-targets")]

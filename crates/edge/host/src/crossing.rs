@@ -12,7 +12,7 @@ const BATCHES: usize = 9;
 const CALLS: u32 = 40;
 /// Pages in a batch.
 const PAGES: u32 = 32;
-/// Bytes of the smallest page that Linux has; larger ones make fewer faults, so that each is told to be cheaper than it is.
+/// Bytes of the smallest page of any system; larger ones make fewer faults, so that each is told to be cheaper than it is.
 const PAGE_BYTES: usize = 4096;
 
 /// Measures both costs here and now, in some ten milliseconds at most.
@@ -33,9 +33,19 @@ fn median_ns(count: u32, batch: fn() -> Option<u128>) -> u64 {
 fn calls() -> Option<u128> {
     let begun = Instant::now();
     for _ in 0..CALLS {
-        black_box(rustix::process::getppid());
+        black_box(cross());
     }
     Some(begun.elapsed().as_nanos())
+}
+
+#[cfg(unix)]
+fn cross() -> bool {
+    rustix::process::getppid().is_some()
+}
+
+#[cfg(windows)]
+fn cross() -> bool {
+    crate::windows::cross()
 }
 
 /// First writes to pages that the kernel has just given.

@@ -7,6 +7,7 @@ use procfs::{CpuInfo, Current, Meminfo};
 use rustix::system::{sysinfo, uname};
 use virtbench_record::HostFacts;
 
+use crate::cpuid::hypervisor_leaf;
 use crate::disk::disk_facts;
 use crate::tuning::host_tuning;
 
@@ -30,6 +31,19 @@ pub fn host_facts(target: &Path) -> HostFacts {
         tuning: Some(host_tuning()),
         disk: disk_facts(target),
     }
+}
+
+/// Release of the kernel.
+#[must_use]
+pub fn kernel_release() -> String {
+    uname().release().to_string_lossy().into_owned()
+}
+
+/// What keeps the machine's clock, such as `tsc`; empty where the kernel does not say.
+#[must_use]
+pub fn clock_source() -> String {
+    fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+        .map_or_else(|_| String::new(), |name| name.trim().to_owned())
 }
 
 /// Memory of the machine, in bytes.
@@ -89,40 +103,6 @@ fn hypervisor(processors: Option<&CpuInfo>) -> Option<String> {
     Some(if named.is_empty() { "unknown hypervisor".into() } else { named })
 }
 
-/// What the hypervisor calls itself: leaf 0x4000_0000 of CPUID, which processors leave to it.
-#[cfg(target_arch = "x86_64")]
-fn hypervisor_leaf() -> Option<String> {
-    let leaf = std::arch::x86_64::__cpuid(0x4000_0000);
-    let bytes: Vec<u8> = [leaf.ebx, leaf.ecx, leaf.edx].iter().flat_map(|word| word.to_le_bytes()).collect();
-    hypervisor_name(&bytes)
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn hypervisor_leaf() -> Option<String> {
-    None
-}
-
-/// A usual name for a hypervisor's signature; the signature itself of one that is not known.
-#[cfg(any(target_arch = "x86_64", test))]
-fn hypervisor_name(signature: &[u8]) -> Option<String> {
-    let text: String = signature.iter().map(|byte| char::from(*byte)).filter(|c| !c.is_control()).collect();
-    let name = match text.trim() {
-        "" => return None,
-        "KVMKVMKVM" => "KVM",
-        "TCGTCGTCGTCG" => "QEMU (TCG)",
-        "Microsoft Hv" => "Hyper-V",
-        "VMwareVMware" => "VMware",
-        "XenVMMXenVMM" => "Xen",
-        "VBoxVBoxVBox" => "VirtualBox",
-        "bhyve bhyve" => "bhyve",
-        "prl hyperv" => "Parallels",
-        "ACRNACRNACRN" => "ACRN",
-        other if other.chars().all(|c| c.is_ascii_graphic() || c == ' ') => other,
-        _ => return None,
-    };
-    Some(name.to_owned())
-}
-
 /// Whether the processor offers VMX or SVM; nothing of a processor that has neither flag by its kind.
 fn virtualization(processors: Option<&CpuInfo>) -> Option<bool> {
     let flags = processors?.flags(0)?;
@@ -141,14 +121,6 @@ mod tests {
         }
         assert_eq!(pretty_name("PRETTY_NAME=\"\"\n"), None);
         assert_eq!(pretty_name("NAME=Debian\n"), None);
-    }
-
-    #[test]
-    fn hypervisors_have_their_usual_names() {
-        assert_eq!(hypervisor_name(b"KVMKVMKVM\0\0\0").as_deref(), Some("KVM"));
-        assert_eq!(hypervisor_name(b"Microsoft Hv").as_deref(), Some("Hyper-V"));
-        assert_eq!(hypervisor_name(b"SomethingNew").as_deref(), Some("SomethingNew"));
-        assert_eq!((hypervisor_name(&[0; 12]), hypervisor_name(&[0xff; 12])), (None, None));
     }
 
     #[test]

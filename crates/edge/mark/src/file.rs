@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, XattrFlags, fsetxattr, lgetxattr, linkat, lsetxattr, open};
 use thiserror::Error;
 
-use crate::folder::is_on_this_machine;
 use crate::maker::Owner;
 use crate::mark::Mark;
 use crate::removal::{Marked, Removal, remove_left_over};
+use crate::system::is_on_this_machine;
 
 /// The extended attribute that holds a file's mark.
 const MARK_ATTRIBUTE: &str = "user.virtbench.mark";

@@ -4,29 +4,15 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::statfs;
 use thiserror::Error;
 
 use crate::mark::Mark;
 use crate::removal::{Marked, Removal, remove_left_over};
+use crate::system::is_on_this_machine;
 
 /// The name of the marker file in a folder.
 pub const MARK_FILE: &str = ".virtbench-mark";
 
-/// File systems of other machines, or through a program that may reach them, as `statfs` numbers them: NFS, CIFS, SMB, SMB 2, FUSE, 9P, Ceph, AFS,
-/// GFS 2, OCFS 2.
-const SHARED: [u32; 10] = [
-    0x6969,
-    0xff53_4d42,
-    0x517b,
-    0xfe53_4d42,
-    0x6573_5546,
-    0x0102_1997,
-    0x00c3_6400,
-    0x5346_414f,
-    0x0116_1970,
-    0x7461_636f,
-];
 /// No mark is longer, in bytes.
 const LONGEST: u64 = 1024;
 
@@ -77,12 +63,6 @@ pub fn read_folder_mark(folder: &Path) -> Result<Option<Mark>, FolderMarkError> 
 /// It cannot be read or removed.
 pub fn remove_marked_folder(folder: &Path) -> Result<Removal, FolderMarkError> {
     remove_left_over(&mut folder.to_owned())
-}
-
-/// Whether a path lies on a file system that no other machine reaches.
-pub(crate) fn is_on_this_machine(path: &Path) -> bool {
-    statfs(path)
-        .is_ok_and(|facts| !SHARED.contains(&u32::try_from(facts.f_type & 0xffff_ffff).unwrap_or_default()))
 }
 
 impl Marked for PathBuf {

@@ -6,15 +6,20 @@
 //! remove it    -> read the Mark, then ask: is it ours, and has its maker ended?
 //! ```
 
+#[cfg(unix)]
 mod announced;
+#[cfg(unix)]
 mod file;
 mod folder;
 mod maker;
 mod mark;
 mod removal;
 mod shell;
+mod system;
 
+#[cfg(unix)]
 pub use announced::{Announced, remove_announced};
+#[cfg(unix)]
 pub use file::{FileMarkError, make_marked_file, read_attribute, remove_marked_file, write_attribute};
 pub use folder::{FolderMarkError, MARK_FILE, mark_folder, read_folder_mark, remove_marked_folder};
 pub use maker::{Maker, Owner};

@@ -1,9 +1,8 @@
 //! Which process made a thing, and whether it still lives.
 
-use std::fs;
-
-use procfs::process::Process;
 use sha2::{Digest, Sha256};
+
+use crate::system::{began, boot_parts, machine_parts};
 
 /// Digits of a machine's and of a boot's name.
 pub(crate) const DIGITS: usize = 10;
@@ -16,7 +15,7 @@ pub struct Maker {
     /// The boot of that machine.
     pub(crate) boot: String,
     pub(crate) process: u32,
-    /// When the process began, in clock ticks after the boot: process numbers are used again.
+    /// When the process began, in the units of its system: process numbers are used again.
     pub(crate) began: u64,
 }
 
@@ -72,24 +71,12 @@ fn digits(parts: &[Vec<u8>]) -> String {
     sum.finalize().iter().map(|byte| format!("{byte:02x}")).collect::<String>()[..DIGITS].to_owned()
 }
 
-/// Containers of one host see other processes under the same numbers, and clones of a machine share its id.
 fn machine() -> String {
-    let namespace = fs::read_link("/proc/self/ns/pid").map(|link| link.to_string_lossy().into_owned());
-    digits(&[
-        fs::read("/etc/machine-id").unwrap_or_default(),
-        fs::read("/proc/sys/kernel/hostname").unwrap_or_default(),
-        namespace.unwrap_or_default().into_bytes(),
-    ])
+    digits(&machine_parts())
 }
 
 fn boot() -> String {
-    digits(&[fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default()])
-}
-
-/// When a process began; nothing where there is none.
-fn began(process: u32) -> Option<u64> {
-    let stat = Process::new(i32::try_from(process).ok()?).ok()?.stat().ok()?;
-    (stat.state != 'Z').then_some(stat.starttime)
+    digits(&boot_parts())
 }
 
 #[cfg(test)]

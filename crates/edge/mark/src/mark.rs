@@ -2,9 +2,8 @@
 
 use std::fmt;
 
-use rustix::rand::{GetRandomFlags, getrandom};
-
 use crate::maker::{DIGITS, Maker, Owner};
+use crate::system::fill_random;
 
 /// How every mark begins; the number is its format.
 const BEGINNING: &str = "virtbench-mark-1";
@@ -21,7 +20,7 @@ impl RunId {
     pub fn new_random() -> Self {
         let mut bytes = [0u8; RUN_DIGITS / 2];
         // The kernel gives as many as these at once; should it not, the clock tells runs apart as well.
-        if getrandom(&mut bytes, GetRandomFlags::empty()).is_err() {
+        if !fill_random(&mut bytes) {
             let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
             bytes = u64::try_from(now.map_or(0, |now| now.as_nanos() & u128::from(u64::MAX)))
                 .unwrap_or_default()

@@ -35,12 +35,26 @@ pub(crate) fn take(bytes: u64, notes: &mut Vec<String>) -> Result<Option<MmapMut
         let marked = mark.len().min(page.len());
         page[..marked].copy_from_slice(&mark[..marked]);
     }
-    let kept = match memory.lock() {
+    let kept = match lock(&memory) {
         Ok(()) => "locked".to_owned(),
         Err(error) => format!("touched but not locked ({error}), so it may be swapped out"),
     };
     notes.push(format!("ballast of {}, {kept}", format_bytes(bytes)));
     Ok(Some(memory))
+}
+
+/// Keeps memory from being swapped out.
+#[cfg(unix)]
+fn lock(memory: &MmapMut) -> std::io::Result<()> {
+    memory.lock()
+}
+
+#[cfg(windows)]
+fn lock(memory: &MmapMut) -> std::io::Result<()> {
+    use windows_sys::Win32::System::Memory::VirtualLock;
+    // SAFETY: the memory is this process's, and so long.
+    let is_locked = unsafe { VirtualLock(memory.as_ptr().cast(), memory.len()) } != 0;
+    if is_locked { Ok(()) } else { Err(std::io::Error::last_os_error()) }
 }
 
 #[cfg(test)]

@@ -10,19 +10,26 @@
 //! the [`Watch`], which also says when to end.
 
 mod ballast;
+#[cfg_attr(windows, path = "windows/caches.rs")]
 mod caches;
+#[cfg_attr(windows, path = "windows/command.rs")]
 mod command;
 mod cpu;
+#[cfg_attr(windows, path = "windows/file_workload.rs")]
 mod file_workload;
+#[cfg(unix)]
 pub mod files;
+#[cfg_attr(windows, path = "windows/machine.rs")]
 mod machine;
 mod memory;
+#[cfg(unix)]
 mod mount;
 mod prepare;
 mod run;
 mod runner;
 mod series;
 mod sheet;
+#[cfg_attr(windows, path = "windows/system.rs")]
 mod system;
 mod threads;
 

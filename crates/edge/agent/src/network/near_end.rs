@@ -10,6 +10,13 @@ use virtbench_engine::monotonic_ns;
 
 use super::latencies::Latencies;
 use crate::measured_stream::{CALL_LIMIT, connect};
+
+/// The number of the error that the system has no room for another datagram now.
+#[cfg(unix)]
+const NO_BUFFERS: i32 = rustix::io::Errno::NOBUFS.raw_os_error();
+/// `WSAENOBUFS`.
+#[cfg(windows)]
+const NO_BUFFERS: i32 = 10_055;
 use crate::protocol::network::{
     BLOCK_BYTES, COUNT, ECHO, NetworkOrder, NetworkOutcome, ONCE, SINK, SOURCE, Traffic,
 };
@@ -216,7 +223,7 @@ impl Far<'_> {
                     // The device's queue is full, or the other end was not there a moment ago.
                     Err(error)
                         if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::ConnectionRefused)
-                            || error.raw_os_error() == Some(rustix::io::Errno::NOBUFS.raw_os_error()) => {}
+                            || error.raw_os_error() == Some(NO_BUFFERS) => {}
                     Err(error) => return Err(error),
                 }
             }

@@ -4,11 +4,16 @@
 mod nbd;
 mod null;
 mod opened;
+#[cfg(unix)]
 mod psync;
+#[cfg(unix)]
 mod uring;
+#[cfg(unix)]
 mod uring_setup;
 #[cfg(feature = "network-targets")]
 mod vhost_user;
+#[cfg(windows)]
+mod windows;
 
 use std::io;
 
@@ -16,8 +21,12 @@ use virtbench_workload::Op;
 
 pub(crate) use null::Null;
 pub(crate) use opened::{Opened, Task};
-pub(crate) use psync::Psync;
-pub(crate) use uring::Uring;
+#[cfg(unix)]
+pub(crate) use psync::Psync as Blocking;
+#[cfg(unix)]
+pub(crate) use uring::Uring as Queued;
+#[cfg(windows)]
+pub(crate) use windows::{Blocking, Queued};
 
 /// An operation that is over.
 #[derive(Debug, Clone, Copy)]

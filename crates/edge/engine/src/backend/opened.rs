@@ -5,7 +5,7 @@ use std::io;
 
 use virtbench_workload::{EngineKind, FaultSpec, LoadSpec};
 
-use super::{Backend, Null, Psync, Uring};
+use super::{Backend, Blocking, Null, Queued};
 #[cfg(feature = "network-targets")]
 use super::{nbd::Nbd, vhost_user::VhostUser};
 use crate::buffers::Buffers;
@@ -32,8 +32,8 @@ pub(crate) struct Opened {
 }
 
 enum Kind {
-    Uring(Box<Uring>),
-    Psync(Psync),
+    Queued(Box<Queued>),
+    Blocking(Blocking),
     Null(Null),
     #[cfg(feature = "network-targets")]
     Nbd(Nbd),
@@ -60,12 +60,11 @@ impl Opened {
         let (kind, note) = match target.source() {
             Source::Null => (Kind::Null(Null::default()), None),
             Source::File(file) if spec.engine == EngineKind::Psync => {
-                (Kind::Psync(Psync::new(file.clone(), spec)), None)
+                (Kind::Blocking(Blocking::new(file, target.facts(), spec)?), None)
             }
             Source::File(file) => {
-                let (vectors, unit_bytes) = (vectors(buffers, slots), target.facts().alignment_bytes);
-                let (ring, note) = Uring::new(file.clone(), slots, &vectors, spec, unit_bytes)?;
-                (Kind::Uring(Box::new(ring)), note)
+                let (queued, note) = Queued::new(file, target.facts(), slots, buffers, spec)?;
+                (Kind::Queued(Box::new(queued)), note)
             }
             #[cfg(feature = "network-targets")]
             Source::Nbd(source) => {
@@ -100,8 +99,8 @@ impl Opened {
 impl Kind {
     fn perform<T: Task>(self, task: T) -> T::Output {
         match self {
-            Self::Uring(mut ring) => task.perform(&mut *ring),
-            Self::Psync(mut psync) => task.perform(&mut psync),
+            Self::Queued(mut queued) => task.perform(&mut *queued),
+            Self::Blocking(mut blocking) => task.perform(&mut blocking),
             Self::Null(mut null) => task.perform(&mut null),
             #[cfg(feature = "network-targets")]
             Self::Nbd(mut connection) => task.perform(&mut connection),
@@ -124,14 +123,4 @@ impl<T: Task> Task for Behind<T> {
         let Faults { spec, slots, seed } = self.faults;
         self.task.perform(&mut Faulty::new(backend, spec, slots, seed))
     }
-}
-
-/// The buffers as io_uring wants to know them.
-fn vectors(buffers: &mut Buffers, slots: u32) -> Vec<libc::iovec> {
-    (0..slots as usize)
-        .map(|slot| {
-            let memory = buffers.slot(slot);
-            libc::iovec { iov_base: memory.as_mut_ptr().cast(), iov_len: memory.len() }
-        })
-        .collect()
 }

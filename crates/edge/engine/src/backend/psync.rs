@@ -7,9 +7,11 @@ use std::sync::Arc;
 
 use rustix::fs::{FallocateFlags, fallocate, fdatasync, fsync};
 use rustix::io::{ReadWriteFlags, pwritev2};
+use virtbench_record::TargetFacts;
 use virtbench_workload::{Direction, FlushKind, LoadSpec, Op, WriteSync};
 
 use super::{Backend, Completion};
+use crate::error::EngineError;
 
 /// Performs an operation on the calling thread.
 pub(crate) struct Psync {
@@ -21,13 +23,14 @@ pub(crate) struct Psync {
 
 impl Psync {
     /// Operations on `file`, as the load asks for them.
-    pub(crate) fn new(file: Arc<File>, spec: &LoadSpec) -> Self {
+    #[allow(clippy::unnecessary_wraps, reason = "other systems can fail")]
+    pub(crate) fn new(file: &Arc<File>, _facts: &TargetFacts, spec: &LoadSpec) -> Result<Self, EngineError> {
         let write_flags = match spec.write_sync {
             WriteSync::None => ReadWriteFlags::empty(),
             WriteSync::Data => ReadWriteFlags::DSYNC,
             WriteSync::All => ReadWriteFlags::SYNC,
         };
-        Self { file, flush: spec.flush, write_flags, queued: None }
+        Ok(Self { file: Arc::clone(file), flush: spec.flush, write_flags, queued: None })
     }
 }
 

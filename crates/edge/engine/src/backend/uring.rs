@@ -7,10 +7,12 @@ use std::sync::Arc;
 
 use io_uring::types::{Fd, Fixed, FsyncFlags, SubmitArgs, Timespec};
 use io_uring::{IoUring, opcode, squeue};
+use virtbench_record::TargetFacts;
 use virtbench_workload::{Direction, FlushKind, LoadSpec, Op, WriteSync};
 
 use super::uring_setup::{build_ring, polling_refused};
 use super::{Backend, Completion};
+use crate::buffers::Buffers;
 use crate::clock::monotonic_ns;
 use crate::error::EngineError;
 
@@ -50,24 +52,25 @@ impl Uring {
     /// # Errors
     /// The kernel has no io_uring for us, or it or the device refuses an option.
     pub(crate) fn new(
-        file: Arc<File>,
+        file: &Arc<File>,
+        facts: &TargetFacts,
         slots: u32,
-        buffers: &[libc::iovec],
+        buffers: &mut Buffers,
         spec: &LoadSpec,
-        unit_bytes: u32,
     ) -> Result<(Self, Option<String>), EngineError> {
         let options = spec.uring;
+        let buffers = vectors(buffers, slots);
         let ring = build_ring(slots + 1, options)?;
         let file_registered = ring.submitter().register_files(&[file.as_raw_fd()]).is_ok();
         // SAFETY: the caller keeps the buffers mapped for as long as the backend lives, and an
         // mmap region that goes away later stays pinned by the kernel until the ring is closed.
-        let registered = unsafe { ring.submitter().register_buffers(buffers) };
+        let registered = unsafe { ring.submitter().register_buffers(&buffers) };
         let note = registered.as_ref().err().map(|error| {
             format!("buffers could not be registered with io_uring ({error}): each operation pins its own; raise `ulimit -l`")
         });
         let mut backend = Self {
             ring,
-            file,
+            file: Arc::clone(file),
             file_registered,
             buffers_registered: registered.is_ok(),
             heartbeat_armed: false,
@@ -84,7 +87,7 @@ impl Uring {
             },
         };
         if let Some(buffer) = buffers.first().filter(|_| options.completion_polling) {
-            backend.probe_polling(buffer.iov_base.cast(), unit_bytes)?;
+            backend.probe_polling(buffer.iov_base.cast(), facts.alignment_bytes)?;
         }
         Ok((backend, note))
     }
@@ -222,4 +225,14 @@ impl Backend for Uring {
         self.reap(completions);
         Ok(())
     }
+}
+
+/// The buffers as io_uring wants to know them.
+fn vectors(buffers: &mut Buffers, slots: u32) -> Vec<libc::iovec> {
+    (0..slots as usize)
+        .map(|slot| {
+            let memory = buffers.slot(slot);
+            libc::iovec { iov_base: memory.as_mut_ptr().cast(), iov_len: memory.len() }
+        })
+        .collect()
 }

@@ -1,14 +1,14 @@
 //! What a load is applied to, and the rules that protect what is already there.
 
-mod alignment;
 mod error;
-mod guard;
 mod name;
 #[cfg(feature = "network-targets")]
 mod network;
 mod open;
-mod prepare;
 mod size;
+#[cfg_attr(unix, path = "linux/mod.rs")]
+#[cfg_attr(windows, path = "windows/mod.rs")]
+mod system;
 
 use std::fs::File;
 use std::io;
@@ -20,8 +20,8 @@ use virtbench_units::format_bytes;
 use virtbench_workload::{FaultSpec, LoadSpec, WriteSync};
 
 pub use error::TargetError;
-pub use guard::is_test_file;
 pub use name::TargetName;
+pub use system::is_test_file;
 
 #[cfg(feature = "network-targets")]
 use crate::{nbd::NbdSource, vhost_user::VhostUserSource};
@@ -113,7 +113,7 @@ impl Target {
     /// The kernel refuses.
     pub fn drop_cache(&self) -> io::Result<()> {
         if let Source::File(file) = &self.source {
-            rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed)?;
+            system::drop_cache(file)?;
         }
         Ok(())
     }

@@ -10,17 +10,16 @@
 //! Only a machine that goes down takes it away, for nothing makes the words durable until the load
 //! ends; the boot's identity tells. A load that ends flushes the target, and the ledger after it.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock};
 use thiserror::Error;
 use virtbench_workload::LoadSpec;
 
 use super::ledger::{Ledger, block_count, common_block_bytes};
 use super::memory::{HEADER_BYTES, Memory, bytes_of};
+use crate::system::{Lock, Positioned, boot_identity, lock as lock_file, sync_folder as sync, take_room};
 
 const MAGIC: &[u8; 8] = b"vbledger";
 const FORMAT: u32 = 1;
@@ -143,12 +142,6 @@ impl Header {
     }
 }
 
-/// What tells one boot of the machine from another.
-fn boot_identity() -> io::Result<[u8; 36]> {
-    let text = fs::read("/proc/sys/kernel/random/boot_id")?;
-    text.get(..36).and_then(|text| text.try_into().ok()).ok_or_else(|| io::ErrorKind::InvalidData.into())
-}
-
 /// Begins the ledger of a load at `path`, in place of that of an earlier load.
 ///
 /// # Errors
@@ -162,7 +155,7 @@ pub(crate) fn begin(path: &Path, spec: &LoadSpec, blocks: usize) -> Result<(Ledg
         .truncate(false)
         .open(path)
         .map_err(failed("open it"))?;
-    lock(&file, path, FlockOperation::NonBlockingLockExclusive)?;
+    lock(&file, path, Lock::Exclusive)?;
     let mut magic = [0; 8];
     let len = file.metadata().map_err(failed("look it up"))?.len();
     if len > 0 && (file.read_exact_at(&mut magic, 0).is_err() || magic != *MAGIC) {
@@ -170,9 +163,7 @@ pub(crate) fn begin(path: &Path, spec: &LoadSpec, blocks: usize) -> Result<(Ledg
     }
     file.set_len(0).map_err(failed("empty it"))?;
     // Room is taken now: a store into a mapped hole of a full file system would kill the load.
-    fallocate(&file, FallocateFlags::empty(), 0, bytes_of(blocks) as u64)
-        .map_err(io::Error::from)
-        .map_err(failed("take room for it"))?;
+    take_room(&file, bytes_of(blocks) as u64).map_err(failed("take room for it"))?;
     let header =
         Header::for_load(spec, RUNNING, 0).encode().map_err(failed("find out about this boot for it"))?;
     file.write_all_at(&header, 0).map_err(failed("write it"))?;
@@ -204,7 +195,7 @@ pub(crate) fn load(path: &Path, spec: &LoadSpec) -> Result<Option<(Ledger, Optio
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         opened => opened.map_err(failed("open it"))?,
     };
-    lock(&file, path, FlockOperation::NonBlockingLockShared)?;
+    lock(&file, path, Lock::Shared)?;
     let damaged = |why| LedgerError::Damaged { path: path.to_owned(), why };
     let mut bytes = [0; HEADER_BYTES];
     let len = file.metadata().map_err(failed("look it up"))?.len();
@@ -233,13 +224,13 @@ pub(crate) fn load(path: &Path, spec: &LoadSpec) -> Result<Option<(Ledger, Optio
     Ok(Some((Ledger::with_memory(spec, memory).of_trims(theirs.trims), note)))
 }
 
-fn lock(file: &File, path: &Path, operation: FlockOperation) -> Result<(), LedgerError> {
-    flock(file, operation).map_err(|_| LedgerError::Busy(path.to_owned()))
+fn lock(file: &File, path: &Path, kind: Lock) -> Result<(), LedgerError> {
+    lock_file(file, kind).map_err(|_| LedgerError::Busy(path.to_owned()))
 }
 
 fn sync_folder(path: &Path) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(folder)?.sync_all()
+    sync(folder)
 }
 
 /// The checksum of everything that changes while a load runs.

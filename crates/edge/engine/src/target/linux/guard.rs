@@ -7,7 +7,7 @@ use std::path::Path;
 
 use rustix::fs::{XattrFlags, fgetxattr, fsetxattr, major, minor};
 
-use super::error::TargetError;
+use crate::target::error::TargetError;
 
 /// Extended attribute that marks a file as made by virtbench.
 const MARK: &str = "user.virtbench.testfile";

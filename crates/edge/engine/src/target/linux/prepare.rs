@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock, statvfs};
 
-use super::error::TargetError;
 use super::guard;
 use crate::buffers::Buffers;
+use crate::target::error::TargetError;
 
 /// Bytes written at once.
 const CHUNK: u64 = 4 << 20;

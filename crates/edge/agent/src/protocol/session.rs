@@ -1,0 +1,17 @@
+//! How an agent of Windows is told what to do as it is begun.
+
+use serde::{Deserialize, Serialize};
+
+/// The word before an order on its command line.
+pub const SESSION: &str = "--session";
+
+/// An order, which is JSON in Base64 on its command line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionOrder {
+    /// SHA-256 of the agent's program, in hexadecimal digits.
+    pub digest: String,
+    /// The folder to work in; a relative one begins where the session does, in the user's own folder.
+    pub folder: String,
+    /// The agent's name where several share the folder.
+    pub name: Option<String>,
+}

@@ -1,0 +1,119 @@
+//! What this machine is, as Windows says.
+
+use std::path::Path;
+
+use virtbench_record::HostFacts;
+use windows_sys::Win32::System::Performance::QueryPerformanceFrequency;
+use windows_sys::Win32::System::SystemInformation::{GlobalMemoryStatusEx, MEMORYSTATUSEX};
+use windows_sys::Win32::System::Threading::{
+    ALL_PROCESSOR_GROUPS, GetActiveProcessorCount, IsProcessorFeaturePresent, PF_VIRT_FIRMWARE_ENABLED,
+};
+
+use super::disk::disk_facts;
+use super::registry::{number, text};
+use crate::cpuid::hypervisor_leaf;
+
+/// Where the registry has edition and build.
+const VERSION: &str = r"SOFTWARE\Microsoft\Windows NT\CurrentVersion";
+/// Where it has the name of the first processor.
+const PROCESSOR: &str = r"HARDWARE\DESCRIPTION\System\CentralProcessor\0";
+/// Where Wine keeps what it is set to.
+const WINE: &str = "wine_get_version";
+
+/// This machine, with the storage under `target`. What cannot be found out is `None`, or `unknown`.
+#[must_use]
+pub fn host_facts(target: &Path) -> HostFacts {
+    // SAFETY: the calls only read numbers of the system.
+    let (processors, virtualization) = unsafe {
+        (
+            GetActiveProcessorCount(ALL_PROCESSOR_GROUPS),
+            IsProcessorFeaturePresent(PF_VIRT_FIRMWARE_ENABLED) != 0,
+        )
+    };
+    HostFacts {
+        kernel: kernel_release(),
+        distribution: edition().unwrap_or_else(unknown),
+        cpu: text(PROCESSOR, "ProcessorNameString").unwrap_or_else(unknown),
+        processors: processors.max(1),
+        memory_bytes: memory_bytes(),
+        hypervisor: hypervisor_leaf(),
+        virtualization: Some(virtualization),
+        tuning: None,
+        disk: disk_facts(target),
+    }
+}
+
+/// The system's version and build.
+#[must_use]
+pub fn kernel_release() -> String {
+    build().unwrap_or_else(unknown)
+}
+
+/// What keeps the machine's clock: the performance counter, with its frequency.
+#[must_use]
+pub fn clock_source() -> String {
+    let mut frequency = 0_i64;
+    // SAFETY: the call writes a number where it is told to.
+    unsafe { QueryPerformanceFrequency(&raw mut frequency) };
+    format!("performance counter of {} MHz", frequency as f64 / 1e6)
+}
+
+/// `Windows NT 10.0.20348.2031`, as far as the registry says.
+fn build() -> Option<String> {
+    let build = text(VERSION, "CurrentBuildNumber")?;
+    let version = number(VERSION, "CurrentMajorVersionNumber")
+        .zip(number(VERSION, "CurrentMinorVersionNumber"))
+        .map(|(major, minor)| format!("{major}.{minor}"))
+        .or_else(|| text(VERSION, "CurrentVersion"))?;
+    let revision = number(VERSION, "UBR").map_or_else(String::new, |revision| format!(".{revision}"));
+    Some(format!("Windows NT {version}.{build}{revision}"))
+}
+
+/// The product's name and edition; Wine says that it is Wine, as its figures are not those of Windows.
+fn edition() -> Option<String> {
+    let name = text(VERSION, "ProductName")?;
+    let edition = text(VERSION, "EditionID").filter(|edition| !name.contains(edition.as_str()));
+    let wine = wine_version().map(|version| format!("Wine {version}, as "));
+    Some(format!(
+        "{}{name}{}",
+        wine.unwrap_or_default(),
+        edition.map(|word| format!(" {word}")).unwrap_or_default()
+    ))
+}
+
+/// Wine's version, where the system is Wine: its `ntdll` has a function that tells, which no Windows has.
+fn wine_version() -> Option<String> {
+    use windows_sys::Win32::System::LibraryLoader::{GetModuleHandleA, GetProcAddress};
+    let name = std::ffi::CString::new(WINE).ok()?;
+    // SAFETY: the names end with zero, and a function of this name takes nothing and returns a text that ends with zero.
+    unsafe {
+        let library = GetModuleHandleA(c"ntdll.dll".as_ptr().cast());
+        let function = GetProcAddress(library, name.as_ptr().cast())?;
+        let version: extern "C" fn() -> *const std::ffi::c_char = std::mem::transmute(function);
+        Some(std::ffi::CStr::from_ptr(version()).to_string_lossy().into_owned())
+    }
+}
+
+/// Memory of the machine, in bytes.
+#[must_use]
+pub fn memory_bytes() -> u64 {
+    memory().map_or(0, |memory| memory.ullTotalPhys)
+}
+
+/// Memory that could be used without paging, in bytes; nothing where the system does not say.
+#[must_use]
+pub fn available_memory_bytes() -> Option<u64> {
+    memory().map(|memory| memory.ullAvailPhys)
+}
+
+fn memory() -> Option<MEMORYSTATUSEX> {
+    // SAFETY: the struct is of numbers, for which zero is valid.
+    let mut memory: MEMORYSTATUSEX = unsafe { std::mem::zeroed() };
+    memory.dwLength = u32::try_from(size_of::<MEMORYSTATUSEX>()).ok()?;
+    // SAFETY: the struct says its own length.
+    (unsafe { GlobalMemoryStatusEx(&raw mut memory) } != 0).then_some(memory)
+}
+
+fn unknown() -> String {
+    "unknown".into()
+}

@@ -3,7 +3,7 @@
 //! It ends when its controller says so or hangs up, when a signal tells it to, and when nothing was heard of the
 //! controller for [`SILENCE_LIMIT`](crate::protocol::SILENCE_LIMIT): a network that is cut tells neither side.
 
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -33,9 +33,20 @@ pub fn run_remotely(
     name: Option<&str>,
     login: Option<&Path>,
 ) -> ExitCode {
+    serve_remotely(role, (folder, is_made), name, login, io::stdin(), io::stdout())
+}
+
+/// The same at the other end of other streams.
+pub(crate) fn serve_remotely(
+    role: Role,
+    (folder, is_made): (&Path, bool),
+    name: Option<&str>,
+    login: Option<&Path>,
+    reader: impl Read + Send,
+    mut out: impl Write + Send,
+) -> ExitCode {
     let departure = Departure::begin(login);
     sweep(folder);
-    let mut out = io::stdout();
     let begun = WorkFolder::make(folder, name).and_then(|mut folder| {
         folder.goes_with_parent(is_made);
         let path = folder.path().to_owned();
@@ -58,7 +69,7 @@ pub fn run_remotely(
         let ending = ending.clone();
         move |why| ending.end(why)
     });
-    let reader = Watched { reader: io::stdin(), heard: heard.clone() };
+    let reader = Watched { reader, heard: heard.clone() };
     let said = writeln!(out, "\n{READY}").and_then(|()| out.flush());
     let served = said.map_err(Into::into).and_then(|()| match role {
         Role::Loads => serve(reader, out, Accounts::Agent),

@@ -118,6 +118,7 @@ fn folder_name(name: Option<&str>) -> Result<String, String> {
 }
 
 /// Where an agent of another name works, beside one in `folder`; nothing where no agent has such a name.
+#[cfg(unix)]
 pub(crate) fn beside(folder: &Path, name: &str) -> Option<PathBuf> {
     Some(folder.parent()?.join(folder_name(Some(name)).ok()?))
 }

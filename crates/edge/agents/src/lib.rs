@@ -17,6 +17,10 @@ pub const BLOCK_BYTES: usize = include!(concat!(env!("OUT_DIR"), "/block_bytes.r
 
 /// The name of an agent's file beside the command.
 const FILE: &str = "virtbench-agent";
+/// That of the agent for Windows.
+const WINDOWS_FILE: &str = "virtbench-agent.exe";
+/// What the agent for Windows is of.
+const WINDOWS_MACHINE: &str = "x86_64 Windows";
 
 /// Why there is no agent.
 #[derive(Debug, Clone, Error)]
@@ -28,6 +32,15 @@ pub enum AgentError {
         path: PathBuf,
         /// What the system says.
         error: Arc<io::Error>,
+    },
+    /// This build carries none for Windows, and there is none beside it.
+    #[error(
+        "this build has no agent for Windows: the command of `make install` carries one, and {} is not there",
+        .path.display()
+    )]
+    NotForWindows {
+        /// Where it was looked for.
+        path: PathBuf,
     },
     /// This build carries agents, and none for this machine.
     #[error(
@@ -49,11 +62,13 @@ struct Carried {
 }
 
 const CARRIED: &[Carried] = include!(concat!(env!("OUT_DIR"), "/agents.rs"));
+const CARRIED_WINDOWS: &[Carried] = include!(concat!(env!("OUT_DIR"), "/windows.rs"));
 
 #[derive(Debug)]
 enum Source {
     Carried(&'static Carried),
     Beside(PathBuf),
+    BesideForWindows(PathBuf),
 }
 
 /// A program in whole blocks.
@@ -81,6 +96,7 @@ impl Agent {
         match self.source {
             Source::Carried(carried) => carried.machine,
             Source::Beside(_) => std::env::consts::ARCH,
+            Source::BesideForWindows(_) => WINDOWS_MACHINE,
         }
     }
 
@@ -122,8 +138,11 @@ impl Source {
             Self::Carried(carried) => {
                 Ok(Loaded { bytes: Cow::Borrowed(carried.bytes), length: carried.length })
             }
-            Self::Beside(path) => {
-                let failed = |error| AgentError::Beside { path: path.clone(), error: Arc::new(error) };
+            Self::Beside(path) | Self::BesideForWindows(path) => {
+                let failed = |error| match self {
+                    Self::BesideForWindows(_) => AgentError::NotForWindows { path: path.clone() },
+                    _ => AgentError::Beside { path: path.clone(), error: Arc::new(error) },
+                };
                 let mut bytes = std::fs::read(path).map_err(failed)?;
                 let length = bytes.len();
                 bytes.resize(length.next_multiple_of(BLOCK_BYTES), 0);
@@ -137,8 +156,17 @@ impl Source {
 pub fn agents() -> &'static [Agent] {
     static AGENTS: OnceLock<Vec<Agent>> = OnceLock::new();
     AGENTS.get_or_init(|| match CARRIED {
-        [] => vec![Agent::new(Source::Beside(beside_the_command()))],
+        [] => vec![Agent::new(Source::Beside(beside_the_command(FILE)))],
         carried => carried.iter().map(|carried| Agent::new(Source::Carried(carried))).collect(),
+    })
+}
+
+/// The agent for machines with Windows, of x86-64 alone.
+pub fn windows_agent() -> &'static Agent {
+    static AGENT: OnceLock<Agent> = OnceLock::new();
+    AGENT.get_or_init(|| match CARRIED_WINDOWS {
+        [carried, ..] => Agent::new(Source::Carried(carried)),
+        [] => Agent::new(Source::BesideForWindows(beside_the_command(WINDOWS_FILE))),
     })
 }
 
@@ -152,9 +180,9 @@ pub fn own_agent() -> Result<&'static [u8], AgentError> {
     own.ok_or(AgentError::NotCarried { machine })?.program()
 }
 
-fn beside_the_command() -> PathBuf {
+fn beside_the_command(file: &str) -> PathBuf {
     let command = std::env::current_exe().unwrap_or_default();
-    command.parent().unwrap_or(Path::new("")).join(FILE)
+    command.parent().unwrap_or(Path::new("")).join(file)
 }
 
 #[cfg(test)]
@@ -189,6 +217,9 @@ mod tests {
         // The machine in an ELF header.
         let kinds = agents().iter().map(|agent| (agent.machine(), agent.blocks().unwrap()[18]));
         assert_eq!(kinds.collect::<Vec<_>>(), [("x86_64", 62), ("aarch64", 183)]);
+        let (program, blocks) = (windows_agent().program().unwrap(), windows_agent().blocks().unwrap());
+        assert!(program.starts_with(b"MZ") && program.len() <= 12 << 20, "{} bytes", program.len());
+        assert!(blocks.starts_with(program) && blocks.len().is_multiple_of(BLOCK_BYTES));
         for agent in agents() {
             let (program, blocks) = (agent.program().unwrap(), agent.blocks().unwrap());
             assert!(program.starts_with(b"\x7fELF") && program.len() <= 7 << 20, "{} bytes", program.len());

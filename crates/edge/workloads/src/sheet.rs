@@ -64,6 +64,7 @@ impl Sheet {
     }
 
     /// How a command ended; the last run's is kept.
+    #[cfg_attr(windows, allow(dead_code, reason = "no command runs there"))]
     pub(crate) fn command(&mut self, end: CommandEnd) {
         self.command = Some(end);
     }

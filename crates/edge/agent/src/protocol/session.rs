@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// The line with which an agent that listens names its port.
+pub const LISTENS: &str = "virtbench-agent listens ";
+
 /// The word before an order on its command line.
 pub const SESSION: &str = "--session";
 
@@ -14,4 +17,6 @@ pub struct SessionOrder {
     pub folder: String,
     /// The agent's name where several share the folder.
     pub name: Option<String>,
+    /// Where the session's own streams do not reach the agent: it listens on loopback for one connection that begins with this word.
+    pub secret: Option<String>,
 }

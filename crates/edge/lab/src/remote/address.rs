@@ -71,7 +71,9 @@ impl SshAddress {
         let port = authority.port_to_u16().map_err(|_| wrong("no such port"))?;
         let path = decoded(uri.path()).ok_or_else(|| wrong("it is not UTF-8"))?;
         let folder = path.strip_prefix("/~/").map_or(path.as_str(), |at_home| at_home).to_owned();
-        if folder.trim_matches('/').is_empty() {
+        let below = folder.strip_prefix('/').unwrap_or(&folder);
+        let is_drive = below.len() <= 3 && below.trim_end_matches('/').ends_with(':');
+        if folder.trim_matches('/').is_empty() || is_drive {
             return Err(wrong("it names no folder to work in"));
         }
         if folder.contains(['\n', '\0']) {
@@ -139,6 +141,42 @@ impl SshAddress {
         name.map(|name| name.trim().to_owned()).ok_or_else(|| io::Error::other("`ssh -G` names no host"))
     }
 
+    /// The folder there if it is named with a drive, as only Windows has them: `C:/bench`.
+    pub(super) fn drive_folder(&self) -> Option<&str> {
+        let folder = self.folder.strip_prefix('/').unwrap_or(&self.folder);
+        let mut letters = folder.chars();
+        let is_drive = letters.next().is_some_and(|letter| letter.is_ascii_alphabetic())
+            && letters.next() == Some(':')
+            && letters.next() == Some('/');
+        is_drive.then_some(folder)
+    }
+
+    /// What OpenSSH's programs are told to reach it, as options that all of them have; and the host's name.
+    pub(super) fn transfer_arguments(&self) -> Vec<String> {
+        let mut arguments = Vec::new();
+        if let Some(config) = &self.config {
+            arguments.extend(["-F".into(), config.to_string_lossy().into_owned()]);
+        }
+        let port = self.port.map(|port| format!("Port={port}"));
+        let user = self.user.as_ref().map(|user| format!("User={user}"));
+        for setting in [port, user].into_iter().flatten() {
+            arguments.extend(["-o".into(), setting]);
+        }
+        let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
+        arguments.push(host);
+        arguments
+    }
+
+    /// The name of the agent among several that share the folder.
+    pub(super) fn agent_name(&self) -> Option<&str> {
+        self.begin.split_once(' ').map(|(_, name)| name)
+    }
+
+    /// Whether the agent is to enclose an appliance.
+    pub(super) fn encloses(&self) -> bool {
+        self.begin.starts_with("--enclose-as")
+    }
+
     /// The folder there; a relative one begins in the user's home.
     #[must_use]
     pub fn folder(&self) -> &Path {
@@ -196,11 +234,30 @@ mod tests {
     }
 
     #[test]
+    fn a_drive_of_windows_is_told_from_a_folder_of_linux() {
+        for (text, folder) in [
+            ("ssh://me@metal/C:/bench", Some("C:/bench")),
+            ("ssh://metal/d:/a%20b", Some("d:/a b")),
+            ("ssh://metal/srv", None),
+            ("ssh://metal/c:x", None),
+            ("ssh://metal/~/C", None),
+        ] {
+            let address = SshAddress::parse(text).unwrap();
+            assert_eq!(address.drive_folder(), folder, "{text}");
+        }
+        let address = SshAddress::parse("ssh://me@[::1]:22/C:/b?config=x").unwrap();
+        assert_eq!(address.transfer_arguments().join(" "), "-F x -o Port=22 -o User=me [::1]");
+        assert_eq!(address.with_agent_name("vm2").agent_name(), Some("vm2"));
+    }
+
+    #[test]
     fn what_is_wrong_in_an_address_is_said() {
         for (text, word) in [
             ("http://metal/srv", "not an ssh address"),
             ("ssh://metal", "names no folder"),
             ("ssh://metal/", "names no folder"),
+            ("ssh://metal/C:", "names no folder"),
+            ("ssh://metal/C:/", "names no folder"),
             ("ssh:///srv", "no host"),
             ("ssh://me:secret@metal/srv", "password"),
             ("ssh://-oProxyCommand=x/srv", "option"),

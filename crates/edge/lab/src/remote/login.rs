@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
+use virtbench_agent::protocol::session::LISTENS;
 use virtbench_agent::protocol::{NOT_READY, READY};
 use virtbench_agents::Agent;
 
@@ -88,6 +89,23 @@ fn log_in_unless(
             }
             Some(("have", machine)) => tracing::debug!(machine, "the agent is there already"),
             _ => lines.last = line,
+        }
+    }
+}
+
+/// Waits until the agent at the other end of `stream` says at which port of its machine's loopback it listens.
+pub(super) fn await_port(stream: &UnixStream, limit: Duration) -> Result<u16, LoginError> {
+    let is_stopped = &stop::is_requested;
+    let mut lines = Lines { stream, until: Instant::now() + limit, is_stopped, read: 0, last: String::new() };
+    loop {
+        match lines.next() {
+            Ok(line) => match (line.strip_prefix(LISTENS).map(str::parse), line.strip_prefix(NOT_READY)) {
+                (Some(Ok(port)), _) => return Ok(port),
+                (_, Some(why)) => return Err(LoginError::Folder(why.to_owned())),
+                _ => lines.last = line,
+            },
+            Err(_) if is_stopped() => return Err(LoginError::Stopped),
+            Err(error) => return Err(LoginError::Broken { error, last: lines.last }),
         }
     }
 }

@@ -23,6 +23,7 @@ mod remote_agent;
 mod script;
 mod ssh_host;
 mod turn;
+mod windows;
 
 pub use address::{AddressError, SshAddress};
 pub(crate) use alive::Alive;

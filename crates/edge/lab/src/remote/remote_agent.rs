@@ -1,6 +1,6 @@
 //! An agent on another machine, over one ssh connection.
 
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
@@ -13,9 +13,10 @@ use virtbench_mark::RunId;
 
 use super::address::SshAddress;
 use super::alive::Alive;
-use super::login::{LoginError, log_in};
+use super::login::{LoginError, await_port, log_in};
 use super::script;
 use super::turn::Turn;
+use super::windows::{Sent, Shell, probe_shell};
 use crate::connection::Connection;
 use crate::process::{AgentProcess, MachineError};
 
@@ -61,6 +62,8 @@ pub(crate) struct RemoteAgent {
     pub(crate) connection: Connection,
     pub(crate) greeting: Greeting,
     _alive: Alive,
+    /// What carries the conversation, where that is not the session itself.
+    _way: Option<AgentProcess>,
 }
 
 impl RemoteAgent {
@@ -68,22 +71,70 @@ impl RemoteAgent {
     pub(crate) fn start(name: &str, address: &SshAddress) -> Result<Self, MachineError> {
         let failed = |source: io::Error| MachineError::Start { program: "ssh".into(), source };
         let turn = Turn::wait();
+        if address.drive_folder().is_some() {
+            let agent = Self::start_on_windows(name, address);
+            drop(turn);
+            return agent;
+        }
         let (stream, other) = UnixStream::pair().map_err(failed)?;
         let mut command = Command::new("ssh");
-        command.args(OPTIONS);
-        if has_more_options() {
-            command.args(MORE_OPTIONS);
-        }
+        command.args(options());
         command.args(address.ssh_arguments());
         command.arg("--").arg(script::command(address, &RunId::new_random(), agents())?);
         let mut process = AgentProcess::spawn_talking(command, OwnedFd::from(other), "ssh")?;
-        log_in(&stream, agents(), LOGIN_LIMIT).map_err(|error| explain(address, error, &mut process))?;
+        if let Err(error) = log_in(&stream, agents(), LOGIN_LIMIT) {
+            // A shell of Windows understands nothing of the script, and says so in the language of its user.
+            let may_be_windows = matches!(&error, LoginError::Broken { .. })
+                && process
+                    .ended_within(END_LIMIT)
+                    .is_some_and(|(status, _)| status.code() != Some(NO_CONNECTION));
+            if may_be_windows && !matches!(probe_shell(address, &options()), Ok(Shell::Other) | Err(_)) {
+                return Self::start_on_windows(name, address);
+            }
+            return Err(explain(address, error, &mut process));
+        }
         drop(turn);
+        Self::greet(name, address, process, stream)
+    }
+
+    /// The same where the shell is one of Windows.
+    fn start_on_windows(name: &str, address: &SshAddress) -> Result<Self, MachineError> {
+        let options = options();
+        let refused = |why: &str| MachineError::Refused {
+            kind: FailureKind::Target,
+            message: format!("{address} cannot be used: {why}"),
+        };
+        if address.encloses() {
+            return Err(refused("appliances run on Linux machines, and its system is Windows"));
+        }
+        let shell = probe_shell(address, &options)?;
+        if shell == Shell::Other {
+            return Err(refused(
+                "a folder with a drive is one of Windows, and its system is another: name it as in ssh://HOST/srv",
+            ));
+        }
+        let sent = Sent::send(address, &options)?;
+        let begun = match shell {
+            Shell::PowerShell => begin_beside_powershell(address, &options, &sent),
+            _ => begin_by_cmd(address, &options, &sent),
+        };
+        let (process, way, stream) = begun.inspect_err(|_| sent.remove(address, &options))?;
+        Ok(Self { _way: way, ..Self::greet(name, address, process, stream)? })
+    }
+
+    /// Lets an agent that is ready greet.
+    fn greet(
+        name: &str,
+        address: &SshAddress,
+        mut process: AgentProcess,
+        stream: UnixStream,
+    ) -> Result<Self, MachineError> {
+        let failed = |source: io::Error| MachineError::Start { program: "ssh".into(), source };
         let mut connection = Connection::new(stream).map_err(failed)?;
         let greeting = connection.greet(LIMIT).map_err(|error| process.explain(error))?;
         let alive = Alive::begin(connection.sender()).map_err(failed)?;
         tracing::info!(name, %address, process = process.id(), "the remote agent answers");
-        Ok(Self { process, connection, greeting, _alive: alive })
+        Ok(Self { process, connection, greeting, _alive: alive, _way: None })
     }
 
     /// Ends it in good order, within a time limit.
@@ -92,6 +143,69 @@ impl RemoteAgent {
         tracing::info!(name, process = self.process.id(), told, "the remote agent ends");
         self.process.end_within(if told { LIMIT } else { Duration::ZERO });
     }
+}
+
+/// An agent's session, what carries the conversation if that is not it, and the conversation.
+type Begun = (AgentProcess, Option<AgentProcess>, UnixStream);
+
+/// A process of ssh whose standard streams are the other end of what is returned.
+fn talk(
+    address: &SshAddress,
+    options: &[&str],
+    more: &[&str],
+    line: Option<&str>,
+) -> Result<(AgentProcess, UnixStream), MachineError> {
+    let failed = |source: io::Error| MachineError::Start { program: "ssh".into(), source };
+    let (stream, other) = UnixStream::pair().map_err(failed)?;
+    let mut command = Command::new("ssh");
+    command.args(options).args(more).args(address.ssh_arguments());
+    if let Some(line) = line {
+        command.arg("--").arg(line);
+    }
+    Ok((AgentProcess::spawn_talking(command, OwnedFd::from(other), "ssh")?, stream))
+}
+
+/// Begins an agent that speaks over its session.
+fn begin_by_cmd(address: &SshAddress, options: &[&str], sent: &Sent) -> Result<Begun, MachineError> {
+    let line = sent.command(address, None)?;
+    let (mut process, stream) = talk(address, options, &[], Some(&line))?;
+    log_in(&stream, agents(), LOGIN_LIMIT).map_err(|error| explain(address, error, &mut process))?;
+    Ok((process, None, stream))
+}
+
+/// Begins an agent that listens on loopback there, and connects with it.
+fn begin_beside_powershell(
+    address: &SshAddress,
+    options: &[&str],
+    sent: &Sent,
+) -> Result<Begun, MachineError> {
+    let secret = format!("{}{}", RunId::new_random(), RunId::new_random());
+    let line = sent.command(address, Some(&secret))?;
+    let (mut process, session) = talk(address, options, &[], Some(&line))?;
+    let port = await_port(&session, LOGIN_LIMIT).map_err(|error| explain(address, error, &mut process))?;
+    let place = format!("127.0.0.1:{port}");
+    // What a user's configuration says of sessions does not hold for a forwarded connection, which has none.
+    let of_sessions = |word: &&&str| !["-T", "-e", "none"].contains(*word);
+    let plain: Vec<&str> = options.iter().filter(of_sessions).copied().collect();
+    let (mut way, mut stream) = talk(address, &plain, &["-W", &place], None)?;
+    writeln!(stream, "{secret}").map_err(|source| MachineError::Start { program: "ssh".into(), source })?;
+    log_in(&stream, agents(), LOGIN_LIMIT).map_err(|error| match explain(address, error, &mut way) {
+        MachineError::Unreachable { console, .. } => MachineError::Unreachable {
+            why: format!(
+                "{address}: its shell is PowerShell, which keeps a session's input to itself, and its ssh server forwards no connection \
+                 to the agent instead: set AllowTcpForwarding in its sshd_config, or cmd.exe as its shell"
+            ),
+            console,
+        },
+        error => error,
+    })?;
+    Ok((process, Some(way), stream))
+}
+
+/// What ssh is told whatever it does.
+fn options() -> Vec<&'static str> {
+    let more: &[&str] = if has_more_options() { &MORE_OPTIONS } else { &[] };
+    OPTIONS.iter().chain(more).copied().collect()
 }
 
 /// Whether this host's ssh knows them, as it says itself.

@@ -10,14 +10,16 @@ purpose=${1:-study}
 appliances=(e2fsprogs iproute2 mmdebstrap uidmap util-linux)
 packages=(gcc libc6-dev make ca-certificates curl e2fsprogs kmod patchelf qemu-system-x86 qemu-system-common qemu-utils xfsprogs)
 case $purpose in
-  study | install | lint | check) ;;
+  study) ;;
+  # Links the agent for Windows.
+  install | lint | check) packages+=(gcc-mingw-w64-x86-64) ;;
   package)
-    packages+=(buildah git lintian mmdebstrap qemu-user-static util-linux)
+    packages+=(buildah gcc-mingw-w64-x86-64 git lintian mmdebstrap qemu-user-static util-linux)
     # Links for the other kind of machine.
     case $(uname -m) in x86_64) packages+=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross) ;; *) packages+=(gcc-x86-64-linux-gnu libc6-dev-amd64-cross) ;; esac
     ;;
   appliances) packages=("${appliances[@]}") ;;
-  test) packages+=("${appliances[@]}" binutils busybox-static chromium cpio fonts-dejavu-core fio libnbd-bin libvirt-clients libvirt-daemon libvirt-daemon-driver-qemu mariadb-client-core mariadb-server-core nbdkit nginx openssh-client openssh-server openssl pgbouncer postgresql prometheus python3-venv qemu-system-arm qemu-user-static redis-server redis-tools strace systemd unzip util-linux xz-utils) ;;
+  test) packages+=("${appliances[@]}" binutils busybox-static chromium cpio fonts-dejavu-core fio gcc-mingw-w64-x86-64 libnbd-bin libvirt-clients libvirt-daemon libvirt-daemon-driver-qemu mariadb-client-core mariadb-server-core nbdkit nginx openssh-client openssh-server openssl pgbouncer postgresql prometheus python3-venv qemu-system-arm qemu-user-static redis-server redis-tools strace systemd unzip util-linux wine wine64 xz-utils) ;;
   predictions) packages+=(bc binutils bzip2 coreutils db5.3-util dbench gcc git lmdb-utils openssl postgresql python3 redis-server redis-tools sqlite3 tdb-tools util-linux xz-utils zstd) ;;
   bench) packages+=("${appliances[@]}" bonnie++ chromium dbench fonts-dejavu-core fio git iperf3 linux-perf mariadb-client-core mariadb-server-core nbdkit nginx openssh-client openssh-server openssl postgresql postgresql-client python3-venv qperf redis-server redis-tools unzip wrk) ;;
   *) echo "setup.sh: unknown purpose '$purpose': study, install, test, check, lint, bench, package, predictions or appliances" >&2; exit 2 ;;
@@ -73,7 +75,7 @@ fi
 # The program inside guests and on other machines is linked statically against musl. Machines of another kind than this one
 # are for an installed command and for tests.
 targets=(x86_64-unknown-linux-musl)
-case $purpose in install | lint | check | test | package) targets+=(aarch64-unknown-linux-musl) ;; esac
+case $purpose in install | lint | check | test | package) targets+=(aarch64-unknown-linux-musl x86_64-pc-windows-gnu) ;; esac
 for target in "${targets[@]}"; do
   if [ ! -d "$(rustc --print sysroot)/lib/rustlib/$target" ]; then
     echo "setup: adding the $target target"

@@ -42,7 +42,7 @@ pub(crate) fn serve_remotely(
     (folder, is_made): (&Path, bool),
     name: Option<&str>,
     login: Option<&Path>,
-    reader: impl Read + Send,
+    reader: impl Read + Send + 'static,
     mut out: impl Write + Send,
 ) -> ExitCode {
     let departure = Departure::begin(login);

@@ -75,6 +75,8 @@ impl From<FormatArg> for Option<Format> {
 /// Format of exported results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ExportFormat {
+    /// diskspd's XML of results
+    Diskspd,
     /// fio's JSON output
     FioJson,
     /// Iometer's results
@@ -98,7 +100,7 @@ impl FromStr for ExportArg {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let usage = || "write fio-json=FILE, iometer-csv=FILE, hlog=FILE or openmetrics=FILE".to_owned();
+        let usage = || "write diskspd=FILE, fio-json=FILE, iometer-csv=FILE, hlog=FILE or openmetrics=FILE".to_owned();
         let (format, path) = text.split_once('=').filter(|(_, path)| !path.is_empty()).ok_or_else(usage)?;
         let format = ExportFormat::from_str(format, false).map_err(|_| usage())?;
         Ok(Self { format, path: path.into() })

@@ -80,4 +80,5 @@ mod trace;
 mod uml;
 mod users;
 mod verify;
+mod windows;
 mod workload;

@@ -1,5 +1,6 @@
 //! Outcomes in other tools' formats.
 
+mod diskspd_xml;
 mod fio_json;
 mod hlog;
 mod iometer_csv;
@@ -11,6 +12,7 @@ use thiserror::Error;
 use virtbench_record::{DirectionStats, HostUse, LoadOutcome};
 use virtbench_units::{CodecError, decode_histogram};
 
+pub use diskspd_xml::diskspd_xml;
 pub use fio_json::fio_json;
 pub use hlog::hlog;
 pub use iometer_csv::iometer_csv;
@@ -38,8 +40,8 @@ pub enum ExportError {
     /// JSON refused a number.
     #[error("the results have a number that JSON cannot hold: {0}")]
     Json(#[from] serde_json::Error),
-    /// The log could not be written.
-    #[error("the histogram log cannot be written: {0}")]
+    /// A text could not be put together.
+    #[error("the export cannot be written: {0}")]
     Log(String),
 }
 

@@ -3,7 +3,7 @@
 use std::fs::{self, OpenOptions};
 use std::io;
 
-use virtbench_formats::results::{ExportError, JobResult, fio_json, hlog, iometer_csv, openmetrics};
+use virtbench_formats::results::{ExportError, JobResult, diskspd_xml, fio_json, hlog, iometer_csv, openmetrics};
 
 use super::perform::Done;
 use crate::args::{ExportArg, ExportFormat};
@@ -42,6 +42,7 @@ pub fn write(exports: &[ExportArg], done: &[Done]) -> Result<(), Failure> {
 fn text(format: ExportFormat, results: &[JobResult<'_>]) -> Result<String, ExportError> {
     let version = env!("CARGO_PKG_VERSION");
     match format {
+        ExportFormat::Diskspd => diskspd_xml(version, results),
         ExportFormat::FioJson => fio_json(version, results),
         ExportFormat::IometerCsv => iometer_csv(version, results),
         ExportFormat::Hlog => hlog(results),

@@ -9,6 +9,7 @@ pub mod run_folder;
 pub mod ssh_guest;
 pub mod sshd;
 pub mod terminal;
+pub mod windows;
 
 use std::collections::BTreeSet;
 use std::fs;

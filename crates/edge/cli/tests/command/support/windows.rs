@@ -1,0 +1,145 @@
+//! A machine with Windows, as far as Wine is one: an OpenSSH server on loopback whose every session is given to Wine's `cmd.exe`, as OpenSSH for
+//! Windows gives it to the one of Windows.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
+
+use super::folder;
+use super::sshd::Sshd;
+
+/// What Rust's programs look for in the system and Wine 8 has not: its one function, by one that Wine has.
+const RANDOM: &str = "#include <windows.h>\n#include <ntsecapi.h>\n\
+    __declspec(dllexport) BOOL WINAPI ProcessPrng(PBYTE data, SIZE_T size) { return RtlGenRandom(data, (ULONG)size); }\n";
+
+/// Which shell the server gives sessions to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shell {
+    Cmd,
+    /// What PowerShell does that matters: it has its own idea of words with signs, and reads the session's input itself.
+    PowerShell,
+}
+
+/// The machine. Dropping it ends all of its programs.
+pub struct Windows {
+    sshd: Sshd,
+    prefix: TempDir,
+}
+
+impl Windows {
+    pub fn start(shell: Shell) -> Self {
+        Self::with(shell, "")
+    }
+
+    /// With more shell commands before each session.
+    pub fn with(shell: Shell, before: &str) -> Self {
+        Self::configured(shell, before, "")
+    }
+
+    /// With more lines of the server's configuration.
+    pub fn configured(shell: Shell, before: &str, configuration: &str) -> Self {
+        let prefix = folder();
+        let path = prefix.path();
+        boot(path);
+        let script = path.join("session");
+        let others = match shell {
+            Shell::Cmd => String::new(),
+            Shell::PowerShell => "case $line in 'echo virtbench-shell'*) printf '%s\\n' virtbench-shell %OS% Windows_NT; exit ;; esac\n\
+                                  cat > /dev/null &\nwine cmd.exe /c \"$line\" < /dev/null\ncode=$?; kill $!; exit $code\n"
+                .to_owned(),
+        };
+        let text = format!(
+            "#!/bin/sh\nline=$SSH_ORIGINAL_COMMAND\nexport WINEPREFIX={prefix} WINEDEBUG=-all LC_ALL=C.UTF-8\n\
+             cd {home} || exit 1\ncase $line in /usr/lib/openssh/sftp-server*) exec /usr/lib/openssh/sftp-server ;; esac\n\
+             {before}\n{others}exec wine cmd.exe /c \"$line\"\n",
+            prefix = path.display(),
+            home = home(path).display(),
+        );
+        fs::write(&script, text).unwrap();
+        fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+        let lines = format!(
+            "{configuration}\nSubsystem sftp /usr/lib/openssh/sftp-server\nForceCommand {}\n",
+            script.display()
+        );
+        Self { sshd: Sshd::with(&lines, ""), prefix }
+    }
+
+    /// The address of a folder on it, such as `/C:/bench`.
+    pub fn address(&self, folder: &str) -> String {
+        let linux = self.sshd.address("x");
+        let config = linux.split_once("?config=").unwrap().1;
+        format!("ssh://metal{folder}?config={config}")
+    }
+
+    /// Where drive C: is.
+    pub fn drive(&self) -> PathBuf {
+        self.prefix.path().join("drive_c")
+    }
+
+    /// Where another drive is, which is a folder from now on.
+    pub fn has_drive(&self, letter: char, place: &Path) {
+        let drive = self.prefix.path().join(format!("dosdevices/{letter}:"));
+        std::os::unix::fs::symlink(place, drive).unwrap();
+    }
+
+    /// A command for a program in this machine.
+    pub fn wine(&self) -> Command {
+        wine(self.prefix.path())
+    }
+
+    /// Names of what virtbench has left in the user's own folder.
+    pub fn left_at_home(&self) -> Vec<String> {
+        names(&home(self.prefix.path())).into_iter().filter(|name| name.contains("virtbench")).collect()
+    }
+
+    /// Names of what is in a folder of drive C:.
+    pub fn names(&self, folder: &str) -> Vec<String> {
+        names(&self.drive().join(folder))
+    }
+}
+
+impl Drop for Windows {
+    fn drop(&mut self) {
+        let _ = Command::new("/usr/lib/wine/wineserver64")
+            .arg("-k")
+            .env("WINEPREFIX", self.prefix.path())
+            .stderr(Stdio::null())
+            .status();
+    }
+}
+
+fn wine(prefix: &Path) -> Command {
+    let mut command = Command::new("wine");
+    command.env("WINEPREFIX", prefix).env("WINEDEBUG", "-all").env("LC_ALL", "C.UTF-8");
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command
+}
+
+fn home(prefix: &Path) -> PathBuf {
+    let users = prefix.join("drive_c/users");
+    let own = names(&users).into_iter().find(|name| name != "Public").unwrap();
+    users.join(own)
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+/// Makes a machine in an empty folder.
+fn boot(prefix: &Path) {
+    let made = wine(prefix).args(["wineboot", "-i"]).status().expect("wine: run `scripts/setup.sh test`");
+    assert!(made.success(), "wineboot: {made}");
+    let (source, library) =
+        (prefix.join("random.c"), prefix.join("drive_c/windows/system32/bcryptprimitives.dll"));
+    fs::write(&source, RANDOM).unwrap();
+    let mut compiler = Command::new("x86_64-w64-mingw32-gcc");
+    compiler.args(["-shared", "-o"]).arg(&library).arg(&source).arg("-ladvapi32");
+    assert!(compiler.status().expect("mingw: run `scripts/setup.sh test`").success());
+}

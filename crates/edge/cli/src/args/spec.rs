@@ -100,7 +100,9 @@ impl FromStr for ExportArg {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let usage = || "write diskspd=FILE, fio-json=FILE, iometer-csv=FILE, hlog=FILE or openmetrics=FILE".to_owned();
+        let usage = || {
+            "write diskspd=FILE, fio-json=FILE, iometer-csv=FILE, hlog=FILE or openmetrics=FILE".to_owned()
+        };
         let (format, path) = text.split_once('=').filter(|(_, path)| !path.is_empty()).ok_or_else(usage)?;
         let format = ExportFormat::from_str(format, false).map_err(|_| usage())?;
         Ok(Self { format, path: path.into() })

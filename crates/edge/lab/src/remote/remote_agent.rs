@@ -16,7 +16,7 @@ use super::alive::Alive;
 use super::login::{LoginError, await_port, log_in};
 use super::script;
 use super::turn::Turn;
-use super::windows::{Sent, Shell, probe_shell};
+use super::windows::{Sent, Shell, WITHOUT_SESSION, probe_shell};
 use crate::connection::Connection;
 use crate::process::{AgentProcess, MachineError};
 
@@ -113,12 +113,12 @@ impl RemoteAgent {
                 "a folder with a drive is one of Windows, and its system is another: name it as in ssh://HOST/srv",
             ));
         }
-        let sent = Sent::send(address, &options)?;
+        let sent = Sent::send(address)?;
         let begun = match shell {
             Shell::PowerShell => begin_beside_powershell(address, &options, &sent),
             _ => begin_by_cmd(address, &options, &sent),
         };
-        let (process, way, stream) = begun.inspect_err(|_| sent.remove(address, &options))?;
+        let (process, way, stream) = begun.inspect_err(|_| sent.remove(address))?;
         Ok(Self { _way: way, ..Self::greet(name, address, process, stream)? })
     }
 
@@ -184,10 +184,7 @@ fn begin_beside_powershell(
     let (mut process, session) = talk(address, options, &[], Some(&line))?;
     let port = await_port(&session, LOGIN_LIMIT).map_err(|error| explain(address, error, &mut process))?;
     let place = format!("127.0.0.1:{port}");
-    // What a user's configuration says of sessions does not hold for a forwarded connection, which has none.
-    let of_sessions = |word: &&&str| !["-T", "-e", "none"].contains(*word);
-    let plain: Vec<&str> = options.iter().filter(of_sessions).copied().collect();
-    let (mut way, mut stream) = talk(address, &plain, &["-W", &place], None)?;
+    let (mut way, mut stream) = talk(address, &WITHOUT_SESSION, &["-W", &place], None)?;
     writeln!(stream, "{secret}").map_err(|source| MachineError::Start { program: "ssh".into(), source })?;
     log_in(&stream, agents(), LOGIN_LIMIT).map_err(|error| match explain(address, error, &mut way) {
         MachineError::Unreachable { console, .. } => MachineError::Unreachable {

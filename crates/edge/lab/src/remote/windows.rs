@@ -40,6 +40,18 @@ const REMOVE_LIMIT: Duration = Duration::from_secs(20);
 /// The agent's name there.
 const PROGRAM: &str = "agent.exe";
 
+/// What OpenSSH's programs are told that open no session: nobody can be asked for anything, and a connection that is cut is noticed in 15 seconds.
+pub(super) const WITHOUT_SESSION: [&str; 8] = [
+    "-o",
+    "BatchMode=yes",
+    "-o",
+    "ConnectTimeout=10",
+    "-o",
+    "ServerAliveInterval=5",
+    "-o",
+    "ServerAliveCountMax=3",
+];
+
 /// What executes the lines of a login.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shell {
@@ -110,7 +122,7 @@ impl Sent {
     ///
     /// # Errors
     /// There is no agent for Windows, no SFTP there, or no room.
-    pub(super) fn send(address: &SshAddress, options: &[&str]) -> Result<Self, MachineError> {
+    pub(super) fn send(address: &SshAddress) -> Result<Self, MachineError> {
         let agent = windows_agent();
         let failed = |source: io::Error| MachineError::Start { program: "sftp".into(), source };
         let run = RunId::new_random();
@@ -127,10 +139,10 @@ impl Sent {
         fs::write(&orders, lines).map_err(failed)?;
         let sent = Self { folder, digest: agent.digest()?.to_owned() };
         tracing::debug!(%address, folder = sent.folder, "the agent is sent by sftp");
-        match transfer(address, options, &orders, SEND_LIMIT) {
+        match transfer(address, &orders, SEND_LIMIT) {
             Ok(()) => Ok(sent),
             Err(error) => {
-                sent.remove(address, options);
+                sent.remove(address);
                 Err(MachineError::Unreachable {
                     why: format!(
                         "{address}: the agent could not be sent by SFTP, which OpenSSH for Windows has as `Subsystem sftp` in its sshd_config; \
@@ -172,13 +184,13 @@ impl Sent {
     }
 
     /// Removes what was sent, as far as it can be: an agent that has started removes it itself.
-    pub(super) fn remove(&self, address: &SshAddress, options: &[&str]) {
+    pub(super) fn remove(&self, address: &SshAddress) {
         let Ok(here) = TempDir::new() else { return };
         let orders = here.path().join("orders");
         let folder = &self.folder;
         let lines = format!("-rm {folder}/{PROGRAM}\n-rm {folder}/{MARK_FILE}\n-rmdir {folder}\n");
         if fs::write(&orders, lines).is_ok()
-            && let Err(error) = transfer(address, options, &orders, REMOVE_LIMIT)
+            && let Err(error) = transfer(address, &orders, REMOVE_LIMIT)
         {
             tracing::warn!(%address, %error, folder, "what was sent is left there");
         }
@@ -190,16 +202,9 @@ fn quoted(path: &Path) -> String {
     format!("\"{}\"", path.display().to_string().replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-fn transfer(
-    address: &SshAddress,
-    options: &[&str],
-    orders: &Path,
-    limit: Duration,
-) -> Result<(), CommandError> {
+fn transfer(address: &SshAddress, orders: &Path, limit: Duration) -> Result<(), CommandError> {
     let mut command = Command::new("sftp");
-    // These two are of sessions with a shell.
-    let of_shells = |word: &&&str| !["-T", "-e", "none"].contains(*word);
-    command.args(options.iter().filter(of_shells)).arg("-b").arg(orders).args(address.transfer_arguments());
+    command.args(WITHOUT_SESSION).arg("-b").arg(orders).args(address.transfer_arguments());
     run_command_followed(command, "sftp", limit, &AtomicBool::new(false), &mut |line| {
         tracing::trace!(line, "sftp says");
     })

@@ -17,8 +17,7 @@ use super::{ExportError, JobResult, histogram};
 type Out = Writer<Vec<u8>>;
 
 /// Percentiles that diskspd tells besides 0, 1 to 99 and 100.
-const NINES: [&str; 7] =
-    ["99.9", "99.99", "99.999", "99.9999", "99.99999", "99.999999", "99.9999999"];
+const NINES: [&str; 7] = ["99.9", "99.99", "99.999", "99.9999", "99.99999", "99.999999", "99.9999999"];
 
 /// Writes jobs as time spans of one run.
 ///
@@ -260,7 +259,10 @@ mod tests {
 
     fn at<'a>(node: Node<'a, 'a>, path: &str) -> Vec<Node<'a, 'a>> {
         path.split('/').fold(vec![node], |nodes, name| {
-            nodes.into_iter().flat_map(|node| node.children().filter(|one| one.has_tag_name(name)).collect::<Vec<_>>()).collect()
+            nodes
+                .into_iter()
+                .flat_map(|node| node.children().filter(|one| one.has_tag_name(name)).collect::<Vec<_>>())
+                .collect()
         })
     }
 
@@ -277,7 +279,12 @@ mod tests {
             each_percent: vec![100.0, 50.0],
             ..HostUse::default()
         };
-        let job = JobResult { name: "job", outcome: &measured, host: Some(&host), started_unix_ns: 1_764_000_000_000_000_000 };
+        let job = JobResult {
+            name: "job",
+            outcome: &measured,
+            host: Some(&host),
+            started_unix_ns: 1_764_000_000_000_000_000,
+        };
         let text = diskspd_xml("1", &[job, job]).unwrap();
         let document = Document::parse(&text).unwrap();
         let root = document.root_element();

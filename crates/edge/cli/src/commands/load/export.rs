@@ -3,7 +3,9 @@
 use std::fs::{self, OpenOptions};
 use std::io;
 
-use virtbench_formats::results::{ExportError, JobResult, diskspd_xml, fio_json, hlog, iometer_csv, openmetrics};
+use virtbench_formats::results::{
+    ExportError, JobResult, diskspd_xml, fio_json, hlog, iometer_csv, openmetrics,
+};
 
 use super::perform::Done;
 use crate::args::{ExportArg, ExportFormat};

@@ -115,7 +115,7 @@ fn what_windows_lacks_is_refused_by_name_and_bad_folders_are_told() {
         ("/C:/no/such", vec![], "there is no C:/no"),
         ("/C:/file", vec![], "file"),
         ("/Q:/bench", vec![], "Q:/"),
-        ("/C:/bench", vec!["--engine", "uring", "--sqpoll"], "completion ports"),
+        ("/C:/bench", vec!["--sqpoll"], "completion ports"),
         ("/C:/bench", vec!["--trim", "10"], "FSCTL_FILE_LEVEL_TRIM"),
     ] {
         let far = format!("far={}", machine.address(folder));
@@ -149,7 +149,7 @@ fn a_machine_whose_connection_is_cut_keeps_nothing() {
 }
 
 #[test]
-fn a_full_drive_and_a_file_that_somebody_holds_are_told() {
+fn a_drive_of_windows_without_room_is_told() {
     let (machine, here) = (Windows::start(Shell::Cmd), folder());
     let far = format!("far={}", machine.address("/E:/bench"));
     machine.has_drive('e', here.path());

@@ -8,23 +8,41 @@
 mod alone;
 #[cfg(unix)]
 mod appliance;
-#[cfg_attr(windows, path = "windows/appliance_desk.rs")]
+#[cfg(unix)]
 mod appliance_desk;
-#[cfg_attr(windows, path = "windows/block_device.rs")]
+#[cfg(windows)]
+#[path = "windows/appliance_desk.rs"]
+mod appliance_desk;
+#[cfg(unix)]
+mod block_device;
+#[cfg(windows)]
+#[path = "windows/block_device.rs"]
 mod block_device;
 #[cfg(unix)]
 mod console;
-#[cfg_attr(windows, path = "windows/departure.rs")]
+#[cfg(unix)]
+mod departure;
+#[cfg(windows)]
+#[path = "windows/departure.rs"]
 mod departure;
 #[cfg(unix)]
 mod dhcp;
-#[cfg_attr(windows, path = "windows/enclosed.rs")]
+#[cfg(unix)]
 mod enclosed;
-#[cfg_attr(windows, path = "windows/enclosing.rs")]
+#[cfg(windows)]
+#[path = "windows/enclosed.rs"]
+mod enclosed;
+#[cfg(unix)]
+mod enclosing;
+#[cfg(windows)]
+#[path = "windows/enclosing.rs"]
 mod enclosing;
 #[cfg(unix)]
 pub mod enclosure;
-#[cfg_attr(windows, path = "windows/folder_lock.rs")]
+#[cfg(unix)]
+mod folder_lock;
+#[cfg(windows)]
+#[path = "windows/folder_lock.rs"]
 mod folder_lock;
 mod greeting;
 #[cfg(unix)]

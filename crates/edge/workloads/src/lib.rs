@@ -10,16 +10,28 @@
 //! the [`Watch`], which also says when to end.
 
 mod ballast;
-#[cfg_attr(windows, path = "windows/caches.rs")]
+#[cfg(unix)]
 mod caches;
-#[cfg_attr(windows, path = "windows/command.rs")]
+#[cfg(windows)]
+#[path = "windows/caches.rs"]
+mod caches;
+#[cfg(unix)]
+mod command;
+#[cfg(windows)]
+#[path = "windows/command.rs"]
 mod command;
 mod cpu;
-#[cfg_attr(windows, path = "windows/file_workload.rs")]
+#[cfg(unix)]
+mod file_workload;
+#[cfg(windows)]
+#[path = "windows/file_workload.rs"]
 mod file_workload;
 #[cfg(unix)]
 pub mod files;
-#[cfg_attr(windows, path = "windows/machine.rs")]
+#[cfg(unix)]
+mod machine;
+#[cfg(windows)]
+#[path = "windows/machine.rs"]
 mod machine;
 mod memory;
 #[cfg(unix)]
@@ -29,7 +41,10 @@ mod run;
 mod runner;
 mod series;
 mod sheet;
-#[cfg_attr(windows, path = "windows/system.rs")]
+#[cfg(unix)]
+mod system;
+#[cfg(windows)]
+#[path = "windows/system.rs"]
 mod system;
 mod threads;
 

@@ -1,14 +1,15 @@
 //! What a load is applied to, and the rules that protect what is already there.
 
 mod error;
+#[cfg(unix)]
+mod linux;
 mod name;
 #[cfg(feature = "network-targets")]
 mod network;
 mod open;
 mod size;
-#[cfg_attr(unix, path = "linux/mod.rs")]
-#[cfg_attr(windows, path = "windows/mod.rs")]
-mod system;
+#[cfg(windows)]
+mod windows;
 
 use std::fs::File;
 use std::io;
@@ -19,9 +20,17 @@ use virtbench_record::TargetFacts;
 use virtbench_units::format_bytes;
 use virtbench_workload::{FaultSpec, LoadSpec, WriteSync};
 
+#[cfg(unix)]
+use linux as system;
+#[cfg(windows)]
+use windows as system;
+
 pub use error::TargetError;
+#[cfg(unix)]
+pub use linux::is_test_file;
 pub use name::TargetName;
-pub use system::is_test_file;
+#[cfg(windows)]
+pub use windows::is_test_file;
 
 #[cfg(feature = "network-targets")]
 use crate::{nbd::NbdSource, vhost_user::VhostUserSource};

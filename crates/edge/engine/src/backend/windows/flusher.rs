@@ -1,4 +1,4 @@
-//! Flushes beside other operations. `FlushFileBuffers` blocks whoever calls it, so a thread of its own does.
+//! Flushes beside other operations. `FlushFileBuffers` blocks its caller, so a thread of its own calls it.
 
 use std::fs::File;
 use std::io;

@@ -20,11 +20,6 @@ use virtbench_record::TargetFacts;
 use virtbench_units::format_bytes;
 use virtbench_workload::{FaultSpec, LoadSpec, WriteSync};
 
-#[cfg(unix)]
-use linux as system;
-#[cfg(windows)]
-use windows as system;
-
 pub use error::TargetError;
 #[cfg(unix)]
 pub use linux::is_test_file;
@@ -114,17 +109,6 @@ impl Target {
     /// Where that ledger is.
     pub(crate) fn ledger_path(&self) -> Option<&Path> {
         self.ledger.as_deref()
-    }
-
-    /// Drops what the page cache holds of a file or device and has written back already.
-    ///
-    /// # Errors
-    /// The kernel refuses.
-    pub fn drop_cache(&self) -> io::Result<()> {
-        if let Source::File(file) = &self.source {
-            system::drop_cache(file)?;
-        }
-        Ok(())
     }
 
     /// Makes everything durable that has been written to a file or device.

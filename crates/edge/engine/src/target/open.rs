@@ -3,7 +3,10 @@
 use virtbench_record::TargetFacts;
 
 use super::error::TargetError;
-use super::system::open_path;
+#[cfg(unix)]
+use super::linux::open_path;
+#[cfg(windows)]
+use super::windows::open_path;
 use super::{Source, Target, TargetName, TargetRequest};
 
 /// Size of the null target unless told otherwise, in bytes.

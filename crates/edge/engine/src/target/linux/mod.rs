@@ -27,8 +27,21 @@ pub use guard::is_test_file;
 /// How long a device may still be held by its last user.
 const BUSY_LIMIT: Duration = Duration::from_secs(2);
 
+impl Target {
+    /// Drops what the page cache holds of a file or device and has written back already.
+    ///
+    /// # Errors
+    /// The system refuses, or has no such call.
+    pub fn drop_cache(&self) -> io::Result<()> {
+        match self.source() {
+            Source::File(file) => drop_cache(file),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// Drops what the page cache holds of a file or device and has written back already.
-pub(super) fn drop_cache(file: &File) -> io::Result<()> {
+fn drop_cache(file: &File) -> io::Result<()> {
     Ok(rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed)?)
 }
 

@@ -31,11 +31,24 @@ const BUSY_LIMIT: Duration = Duration::from_secs(5);
 /// Units that unbuffered I/O may have to work in, in bytes.
 const UNITS: [u32; 4] = [512, 1024, 2048, 4096];
 
+impl Target {
+    /// Drops what the page cache holds of a file or device and has written back already.
+    ///
+    /// # Errors
+    /// The system refuses, or has no such call.
+    pub fn drop_cache(&self) -> io::Result<()> {
+        match self.source() {
+            Source::File(file) => drop_cache(file),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// Drops what the cache holds of a file.
 ///
 /// # Errors
 /// Always: Windows has no call for one file.
-pub(super) fn drop_cache(_file: &File) -> io::Result<()> {
+fn drop_cache(_file: &File) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::Unsupported, "Windows has no call that empties the cache of one file"))
 }
 

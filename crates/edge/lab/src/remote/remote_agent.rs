@@ -115,7 +115,7 @@ impl RemoteAgent {
         }
         let sent = Sent::send(address)?;
         let begun = match shell {
-            Shell::PowerShell => begin_beside_powershell(address, &options, &sent),
+            Shell::Power => begin_beside_powershell(address, &options, &sent),
             _ => begin_by_cmd(address, &options, &sent),
         };
         let (process, way, stream) = begun.inspect_err(|_| sent.remove(address))?;

@@ -55,10 +55,10 @@ pub(super) const WITHOUT_SESSION: [&str; 8] = [
 /// What executes the lines of a login.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shell {
-    /// Of Windows.
+    /// `cmd.exe` of Windows.
     Cmd,
-    /// Of Windows.
-    PowerShell,
+    /// PowerShell of Windows.
+    Power,
     /// Any of another system.
     Other,
 }
@@ -96,7 +96,7 @@ fn shell_of(said: &str) -> Option<Shell> {
     let [cmd, power] = ["Windows_NT $env:OS", "%OS% Windows_NT"];
     let words: Vec<&str> = words.split_whitespace().collect();
     Some(match words.join(" ") {
-        words if words.contains(power) => Shell::PowerShell,
+        words if words.contains(power) => Shell::Power,
         // Wine's own answer has the second word as it is, and other shells expand it.
         words if words.contains(cmd) || words.starts_with("Windows_NT") => Shell::Cmd,
         _ => Shell::Other,
@@ -218,7 +218,7 @@ mod tests {
     fn shells_are_told_by_what_they_make_of_the_words() {
         for (said, shell) in [
             (" virtbench-shell Windows_NT $env:OS", Some(Shell::Cmd)),
-            (" virtbench-shell %OS% Windows_NT", Some(Shell::PowerShell)),
+            (" virtbench-shell %OS% Windows_NT", Some(Shell::Power)),
             (" virtbench-shell %OS% :OS", Some(Shell::Other)),
             (" Welcome", None),
         ] {

@@ -1,5 +1,7 @@
 //! The storage under a folder, as Windows describes it.
 
+#![allow(clippy::cast_possible_truncation, reason = "sizes of small structs, and halves of numbers")]
+
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions};
 use std::os::windows::ffi::OsStringExt;

@@ -1,5 +1,7 @@
 //! Marks on Windows.
 
+#![allow(clippy::cast_possible_truncation, reason = "sizes of small structs, and halves of numbers")]
+
 use std::os::windows::ffi::OsStrExt;
 use std::path::Path;
 

@@ -1,5 +1,7 @@
 //! Operations through an I/O completion port.
 
+#![allow(clippy::cast_possible_truncation, reason = "sizes of small structs, and halves of numbers")]
+
 use std::fs::File;
 use std::io;
 use std::mem::ManuallyDrop;

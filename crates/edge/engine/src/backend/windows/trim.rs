@@ -1,5 +1,7 @@
 //! Trims of a part of a file: `FSCTL_FILE_LEVEL_TRIM`.
 
+#![allow(clippy::cast_possible_truncation, reason = "sizes of small structs, and halves of numbers")]
+
 use std::fs::File;
 use std::io;
 use std::os::windows::io::AsRawHandle;

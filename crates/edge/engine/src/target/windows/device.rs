@@ -1,5 +1,7 @@
 //! Whole disks, as `\\.\PhysicalDrive1` names them.
 
+#![allow(clippy::cast_possible_truncation, reason = "sizes of small structs, and halves of numbers")]
+
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::windows::fs::OpenOptionsExt;

@@ -5,7 +5,7 @@ use crate::protocol::{FailureKind, Reply};
 
 /// There is none.
 #[derive(Clone, Default)]
-pub(crate) struct ApplianceDesk;
+pub(crate) struct ApplianceDesk {}
 
 impl ApplianceDesk {
     pub(crate) fn is_used(&self) -> bool {

@@ -123,6 +123,7 @@ lint: setup-lint
 	$(CARGO) fmt --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	$(CARGO) clippy --locked --no-default-features -p virtbench -p virtbench-agent -- -D warnings
+	$(CARGO) clippy --locked --target x86_64-pc-windows-gnu -p virtbench-agent -- -D warnings
 
 doc-check: setup-lint
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked

@@ -156,7 +156,8 @@ pub struct GuestFacts {
 }
 
 impl GuestFacts {
-    /// In what this guest is another one than that of `before`, in words.
+    /// In what this guest is another one than that of `before`, in words. Its memory is left out: the plan says it, and what a guest's kernel
+    /// tells of it differs from boot to boot.
     #[must_use]
     pub fn change_since(&self, before: &Self) -> Option<String> {
         let executes = |guest: &Self| guest.accelerator.name.to_uppercase();
@@ -165,7 +166,6 @@ impl GuestFacts {
             ("hypervisor", before.qemu.clone(), self.qemu.clone()),
             ("kernel", before.kernel.clone(), self.kernel.clone()),
             ("number of processors", before.vcpus.to_string(), self.vcpus.to_string()),
-            memory(before.memory_bytes, self.memory_bytes),
             ("adapter", before.adapter.clone(), self.adapter.clone()),
         ];
         first_change("the guest's ", all.into_iter())

@@ -1,5 +1,6 @@
 //! Ways of having operations carried out.
 
+mod blocking;
 #[cfg(feature = "network-targets")]
 mod nbd;
 mod null;
@@ -19,14 +20,13 @@ use std::io;
 
 use virtbench_workload::Op;
 
+pub(crate) use blocking::Blocking;
 pub(crate) use null::Null;
 pub(crate) use opened::{Opened, Task};
 #[cfg(unix)]
-pub(crate) use psync::Psync as Blocking;
-#[cfg(unix)]
 pub(crate) use uring::Uring as Queued;
 #[cfg(windows)]
-pub(crate) use windows::{Blocking, Queued};
+pub(crate) use windows::Queued;
 
 /// An operation that is over.
 #[derive(Debug, Clone, Copy)]

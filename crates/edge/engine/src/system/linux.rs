@@ -83,3 +83,8 @@ pub(crate) fn memory_name(path: &Path) -> Option<&'static str> {
     let kind = u32::try_from(statfs(path).ok()?.f_type).ok()?;
     IN_MEMORY_KINDS.iter().find(|(magic, _)| *magic == kind).map(|(_, name)| *name)
 }
+
+/// Drops what the page cache holds of a file or device and has written back already.
+pub(crate) fn drop_cache(file: &File) -> io::Result<()> {
+    Ok(rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed)?)
+}

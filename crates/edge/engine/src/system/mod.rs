@@ -6,18 +6,14 @@ mod linux;
 mod windows;
 
 #[cfg(unix)]
-pub use linux::Positioned;
-#[cfg(unix)]
-pub(crate) use linux::{
-    NO_SPACE, boot_identity, injected, lock, memory_name, now_ns, pin_to, sharpen_sleep, sync_folder,
-    take_room,
-};
+use linux as own;
 #[cfg(windows)]
-pub use windows::Positioned;
-#[cfg(windows)]
-pub(crate) use windows::{
-    NO_SPACE, boot_identity, injected, lock, memory_name, now_ns, pin_to, sharpen_sleep, sync_folder,
-    take_room,
+use windows as own;
+
+pub use own::Positioned;
+pub(crate) use own::{
+    NO_SPACE, boot_identity, drop_cache, injected, lock, memory_name, now_ns, pin_to, sharpen_sleep,
+    sync_folder, take_room,
 };
 
 /// How a file is locked.

@@ -160,3 +160,11 @@ pub(crate) fn sync_folder(_folder: &Path) -> io::Result<()> {
 pub(crate) fn memory_name(_path: &Path) -> Option<&'static str> {
     None
 }
+
+/// Drops what the cache holds of a file.
+///
+/// # Errors
+/// Always: Windows has no call for one file.
+pub(crate) fn drop_cache(_file: &File) -> io::Result<()> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, "Windows has no call that empties the cache of one file"))
+}

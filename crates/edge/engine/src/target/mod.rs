@@ -7,6 +7,7 @@ mod name;
 #[cfg(feature = "network-targets")]
 mod network;
 mod open;
+mod prepare;
 mod size;
 #[cfg(windows)]
 mod windows;
@@ -27,6 +28,7 @@ pub use name::TargetName;
 #[cfg(windows)]
 pub use windows::is_test_file;
 
+use crate::system::drop_cache;
 #[cfg(feature = "network-targets")]
 use crate::{nbd::NbdSource, vhost_user::VhostUserSource};
 
@@ -85,6 +87,17 @@ impl Target {
     #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes
+    }
+
+    /// Drops what the page cache holds of a file or device and has written back already.
+    ///
+    /// # Errors
+    /// The system refuses, or has no such call.
+    pub fn drop_cache(&self) -> io::Result<()> {
+        match self.source() {
+            Source::File(file) => drop_cache(file),
+            _ => Ok(()),
+        }
     }
 
     /// Puts faults between the load and this target.

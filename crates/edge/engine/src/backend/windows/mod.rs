@@ -1,6 +1,6 @@
 //! Operations on files and devices of Windows.
 
-mod blocking;
+pub(super) mod blocking;
 mod flusher;
 mod port;
 mod trim;
@@ -13,7 +13,6 @@ use virtbench_record::TargetFacts;
 use virtbench_workload::{LoadSpec, WriteSync};
 use windows_sys::Win32::Storage::FileSystem::{FILE_FLAG_NO_BUFFERING, FILE_FLAG_WRITE_THROUGH};
 
-pub(crate) use blocking::Blocking;
 pub(crate) use port::Port as Queued;
 
 /// Opens the target once more, for one worker: a file belongs to one completion port, and says for itself how it is written. `flags` are those

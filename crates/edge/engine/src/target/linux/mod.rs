@@ -2,7 +2,7 @@
 
 mod alignment;
 mod guard;
-mod prepare;
+pub(super) mod partial;
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -18,6 +18,7 @@ use virtbench_record::{TargetFacts, TargetKind};
 
 use self::alignment::direct_alignment;
 use super::error::TargetError;
+use super::prepare::make_file;
 use super::size::check_size;
 use super::{Source, Target, TargetRequest};
 use crate::memory::memory_note;
@@ -26,24 +27,6 @@ pub use guard::is_test_file;
 
 /// How long a device may still be held by its last user.
 const BUSY_LIMIT: Duration = Duration::from_secs(2);
-
-impl Target {
-    /// Drops what the page cache holds of a file or device and has written back already.
-    ///
-    /// # Errors
-    /// The system refuses, or has no such call.
-    pub fn drop_cache(&self) -> io::Result<()> {
-        match self.source() {
-            Source::File(file) => drop_cache(file),
-            _ => Ok(()),
-        }
-    }
-}
-
-/// Drops what the page cache holds of a file or device and has written back already.
-fn drop_cache(file: &File) -> io::Result<()> {
-    Ok(rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed)?)
-}
 
 /// Opens a file or device, after what protects foreign data.
 pub(super) fn open_path(
@@ -58,9 +41,9 @@ pub(super) fn open_path(
         Ok(_) => Err(TargetError::Kind(path.to_owned())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let size_bytes = request.size_bytes.ok_or_else(|| TargetError::Missing(path.to_owned()))?;
-            let note = prepare::make_file(path, size_bytes, on_progress)?;
+            let notes = make_file(path, size_bytes, on_progress)?;
             let mut target = open_direct(request, TargetKind::File, 0)?;
-            target.notes.extend(note);
+            target.notes.extend(notes);
             Ok(target)
         }
         Err(source) => Err(TargetError::Io { action: "look up", path: path.to_owned(), source }),
@@ -81,7 +64,7 @@ fn open_file(
     let wanted_bytes = request.size_bytes.unwrap_or(meta.len());
     if wanted_bytes > meta.len() && ours {
         drop(file);
-        prepare::make_file(path, wanted_bytes, on_progress)?;
+        make_file(path, wanted_bytes, on_progress)?;
     } else {
         check_size(path, meta.len(), wanted_bytes)?;
     }

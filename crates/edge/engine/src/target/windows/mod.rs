@@ -2,7 +2,7 @@
 
 mod device;
 mod guard;
-mod prepare;
+pub(super) mod partial;
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -20,6 +20,7 @@ use windows_sys::Win32::Foundation::{
 use windows_sys::Win32::Storage::FileSystem::FILE_FLAG_NO_BUFFERING;
 
 use super::error::TargetError;
+use super::prepare::make_file;
 use super::size::check_size;
 use super::{Source, Target, TargetRequest};
 use crate::system::Positioned;
@@ -30,27 +31,6 @@ pub use guard::is_test_file;
 const BUSY_LIMIT: Duration = Duration::from_secs(5);
 /// Units that unbuffered I/O may have to work in, in bytes.
 const UNITS: [u32; 4] = [512, 1024, 2048, 4096];
-
-impl Target {
-    /// Drops what the page cache holds of a file or device and has written back already.
-    ///
-    /// # Errors
-    /// The system refuses, or has no such call.
-    pub fn drop_cache(&self) -> io::Result<()> {
-        match self.source() {
-            Source::File(file) => drop_cache(file),
-            _ => Ok(()),
-        }
-    }
-}
-
-/// Drops what the cache holds of a file.
-///
-/// # Errors
-/// Always: Windows has no call for one file.
-fn drop_cache(_file: &File) -> io::Result<()> {
-    Err(io::Error::new(io::ErrorKind::Unsupported, "Windows has no call that empties the cache of one file"))
-}
 
 /// Opens a file or device, after what protects foreign data.
 pub(super) fn open_path(
@@ -67,7 +47,7 @@ pub(super) fn open_path(
         Ok(_) => Err(TargetError::Kind(path.to_owned())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let size_bytes = request.size_bytes.ok_or_else(|| TargetError::Missing(path.to_owned()))?;
-            let notes = prepare::make_file(path, size_bytes, on_progress)?;
+            let notes = make_file(path, size_bytes, on_progress)?;
             let mut target = open_unbuffered(request, TargetKind::File, None)?;
             target.notes.extend(notes);
             Ok(target)
@@ -90,7 +70,7 @@ fn open_file(
     let wanted_bytes = request.size_bytes.unwrap_or(size_bytes);
     let mut notes = Vec::new();
     if wanted_bytes > size_bytes && is_ours {
-        notes = prepare::make_file(path, wanted_bytes, on_progress)?;
+        notes = make_file(path, wanted_bytes, on_progress)?;
     } else {
         check_size(path, size_bytes, wanted_bytes)?;
     }

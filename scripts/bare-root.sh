@@ -2,7 +2,18 @@
 # shellcheck shell=bash
 
 roots=${XDG_CACHE_HOME:-$HOME/.cache}/virtbench/roots
-mkdir -p "$roots"
+
+# Ends the script unless it is root's and finds these programs. The first word names the packages that bring them.
+require() {
+  local packages=$1 me program
+  me=$(basename "$0" .sh)
+  shift
+  if [ "$(id -u)" != 0 ]; then echo "$me: this needs root: it changes into a root of Debian" >&2; exit 4; fi
+  for program in "$@"; do
+    command -v "$program" >/dev/null || { echo "$me: there is no $program: apt install $packages" >&2; exit 4; }
+  done
+  mkdir -p "$roots"
+}
 
 # Prints the path of the tarball of a release's bare root, which is made when it is first asked for.
 bare_root_tar() {

@@ -4,14 +4,11 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-if [ "$(id -u)" != 0 ]; then echo "container-check: this needs root" >&2; exit 4; fi
-for program in buildah mmdebstrap; do
-  command -v "$program" >/dev/null || { echo "container-check: there is no $program: apt install buildah mmdebstrap" >&2; exit 4; }
-done
+. scripts/bare-root.sh
+require "buildah mmdebstrap" buildah mmdebstrap
 package=$(find target/debian -maxdepth 1 -name 'virtbench_*.deb' 2>/dev/null | head -1)
 [ -n "$package" ] || { echo "container-check: there is no package: make deb" >&2; exit 4; }
 
-. scripts/bare-root.sh
 store=$(mktemp -d "$roots/container-XXXXXX")
 # What this machine's other containers are made of stays apart.
 build() { buildah --root "$store/root" --runroot "$store/run" --storage-driver vfs "$@"; }

@@ -4,17 +4,14 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-if [ "$(id -u)" != 0 ]; then echo "deb-check: this needs root: it changes into roots of Debian" >&2; exit 4; fi
-for program in mmdebstrap lintian unshare; do
-  command -v "$program" >/dev/null || { echo "deb-check: there is no $program: apt install mmdebstrap lintian util-linux" >&2; exit 4; }
-done
+. scripts/bare-root.sh
+require "mmdebstrap lintian util-linux" mmdebstrap lintian unshare
 package=$(find target/debian -maxdepth 1 -name 'virtbench_*.deb' 2>/dev/null | head -1)
 [ -n "$package" ] || { echo "deb-check: there is no package: make deb" >&2; exit 4; }
 
 echo "deb-check: lintian"
 lintian --tag-display-limit 0 --fail-on error,warning --allow-root "$package"
 
-. scripts/bare-root.sh
 root=
 cleanup() { if [ -n "$root" ]; then rm -rf --one-file-system "$root"; fi; }
 trap cleanup EXIT

@@ -5,8 +5,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-if [ "$(id -u)" != 0 ]; then echo "dist-check: this needs root: it changes into a root of Debian" >&2; exit 4; fi
-command -v mmdebstrap >/dev/null || { echo "dist-check: there is no mmdebstrap: apt install mmdebstrap" >&2; exit 4; }
+. scripts/bare-root.sh
+require "mmdebstrap" mmdebstrap
 out=${CARGO_TARGET_DIR:-target}/dist
 here=$(uname -m)
 tarball_of() { find "$out" -maxdepth 1 -name "virtbench-*-$1-linux.tar.gz" | head -1; }
@@ -14,7 +14,6 @@ tarball=$(tarball_of "$here")
 [ -n "$tarball" ] || { echo "dist-check: there is no tarball: make dist" >&2; exit 4; }
 (cd "$out" && sha256sum --check --quiet SHA256SUMS)
 
-. scripts/bare-root.sh
 root=$(mktemp -d "$roots/root-XXXXXX")
 trap 'rm -rf --one-file-system "$root"' EXIT
 chmod 755 "$root"

@@ -4,11 +4,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-if [ "$(id -u)" != 0 ]; then echo "study-check: this needs root: it changes into a root of Debian" >&2; exit 4; fi
-for program in mmdebstrap git unshare; do
-  command -v "$program" >/dev/null || { echo "study-check: there is no $program: apt install mmdebstrap git util-linux" >&2; exit 4; }
-done
 . scripts/bare-root.sh
+require "mmdebstrap git util-linux" mmdebstrap git unshare
 
 suite=${STUDY_SUITE:-trixie}
 root=$(mktemp -d "$roots/root-XXXXXX")

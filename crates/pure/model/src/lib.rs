@@ -15,6 +15,7 @@ pub mod busy;
 pub mod desktops;
 pub mod deviation;
 mod estimated;
+mod geometric;
 pub mod history;
 pub mod host_load;
 pub mod interval;

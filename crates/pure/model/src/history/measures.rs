@@ -10,6 +10,7 @@ use virtbench_record::{
 
 use crate::application_study::analyse_application_study;
 use crate::desktops::analyse_desktops;
+use crate::geometric::geometric_mean;
 use crate::oltp::analyse_oltp;
 use crate::operations::analyse_operations;
 use crate::platform::score_platform;
@@ -92,12 +93,6 @@ pub(super) fn subject(environment: &str, point: Option<PointKey>) -> String {
     point.map_or_else(|| format!("{environment}, all points"), |point| format!("{environment}, {point}"))
 }
 
-/// The mean by logarithms, so that half and double cancel; not a number of no values. With one that is zero it is zero, with one that is
-/// without end it is without end.
-fn geometric(values: &[f64]) -> f64 {
-    (values.iter().map(|value| value.ln()).sum::<f64>() / values.len() as f64).exp()
-}
-
 /// Each quantity of each environment, at each point and over all of them; and throughput as a multiple of the reference's.
 fn of_points(provenance: &Provenance, records: &[PointRecord]) -> Vec<Measure> {
     let Some(plan) = provenance.plan.grid() else { return Vec::new() };
@@ -121,7 +116,7 @@ fn of_points(provenance: &Provenance, records: &[PointRecord]) -> Vec<Measure> {
             if by_point.len() < points {
                 continue;
             }
-            let all = geometric(&by_point.values().copied().collect::<Vec<_>>());
+            let all = geometric_mean(&by_point.values().copied().collect::<Vec<_>>());
             let (name, better) = (quantity.name(), quantity.better());
             measures.push(measure(subject(environment, None), name, quantity.unit(), better, true, all));
             match reference {
@@ -144,7 +139,7 @@ fn by_point(records: &[PointRecord], environment: &str, quantity: Quantity) -> B
             samples.entry(record.point).or_default().push(value);
         }
     }
-    samples.into_iter().map(|(point, values)| (point, geometric(&values))).collect()
+    samples.into_iter().map(|(point, values)| (point, geometric_mean(&values))).collect()
 }
 
 /// Throughput and response time of each machine of each set, and their mean over the machines.
@@ -171,13 +166,13 @@ fn of_sets(provenance: &Provenance, records: &[SetRecord]) -> Vec<Measure> {
                 if samples.is_empty() {
                     continue;
                 }
-                means.push(geometric(&samples));
+                means.push(geometric_mean(&samples));
                 let subject = format!("{} in {}", member.vm, set.name);
-                measures.push(measure(subject, name, unit, better, false, geometric(&samples)));
+                measures.push(measure(subject, name, unit, better, false, geometric_mean(&samples)));
             }
             if means.len() == set.members.len() {
                 let subject = format!("mean of {}", set.name);
-                measures.push(measure(subject, name, unit, better, true, geometric(&means)));
+                measures.push(measure(subject, name, unit, better, true, geometric_mean(&means)));
             }
         }
     }
@@ -376,7 +371,7 @@ fn of_trials(trials: &[Trial]) -> Vec<Measure> {
             unit,
             Better::Higher,
             false,
-            geometric(&reached),
+            geometric_mean(&reached),
         ));
     }
     measures

@@ -6,6 +6,7 @@ use virtbench_record::{Better, PlatformPlan, Provenance, Sample, SamplesRecord};
 use super::ratio::turned;
 use super::score::{DomainScore, PlatformScore, score_platform};
 use crate::before_after::{LogRatio, differences};
+use crate::geometric::geometric_mean;
 use crate::interval::Span;
 use crate::pairwise::{LEVEL, Margin, VERDICT_CONFIDENCE};
 use crate::quantity::Direction;
@@ -126,7 +127,7 @@ pub fn compare_platforms(runs: [PlatformRunOf<'_>; 2], margin: Margin) -> Platfo
     let careful = 1.0 - LEVEL / (both.len() + 1) as f64;
     let judge = |name: String, values: [Vec<f64>; 2], are_ratios: bool, figures| {
         let judged = Moved {
-            ratios: are_ratios.then(|| values.each_ref().map(|values| mean(values))),
+            ratios: are_ratios.then(|| values.each_ref().map(|values| geometric_mean(values))),
             ..moved(name, &values, margin, careful, figures)?
         };
         Some(if executed_by.is_some() { withheld(judged) } else { judged })
@@ -192,10 +193,6 @@ fn moved(
     })
 }
 
-fn mean(values: &[f64]) -> f64 {
-    (values.iter().map(|one| one.ln()).sum::<f64>() / values.len() as f64).exp()
-}
-
 /// Of a domain without a counterpart: in each repetition the geometric mean of the figures that both runs have, turned so that more is better.
 /// Its units say nothing, but that of one run is a multiple of that of the other.
 fn levels(records: [&[SamplesRecord]; 2], domains: [&DomainScore; 2]) -> [Vec<f64>; 2] {
@@ -206,10 +203,10 @@ fn levels(records: [&[SamplesRecord]; 2], domains: [&DomainScore; 2]) -> [Vec<f6
     let level = |samples: &[Sample]| {
         let values = common.iter().map(|wanted| {
             let found = samples.iter().find(|sample| sample.name == wanted.name)?;
-            Some(turned(found.value, found.better).ln())
+            Some(turned(found.value, found.better))
         });
         let values: Option<Vec<f64>> = values.collect();
-        values.filter(|all| !all.is_empty()).map(|all| (all.iter().sum::<f64>() / all.len() as f64).exp())
+        values.filter(|all| !all.is_empty()).map(|all| geometric_mean(&all))
     };
     [0, 1].map(|run| {
         let own = records[run].iter().filter(|record| record.key.side == domains[run].name);

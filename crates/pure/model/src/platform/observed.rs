@@ -4,6 +4,7 @@ use virtbench_record::{
     GridPlan, ObservedDisk, Plan, PointRecord, Provenance, Records, SamplesRecord, SetupFacts, TimeCounts,
 };
 
+use crate::geometric::geometric_mean;
 use crate::quantity::Quantity;
 
 /// Distributions of times, each named by the side that it is of, such as `tap: request`.
@@ -31,9 +32,8 @@ pub fn disks_of_run(provenance: &Provenance, records: &Records) -> Vec<ObservedD
 fn disk(plan: &GridPlan, setup: &SetupFacts, records: &[PointRecord]) -> Option<ObservedDisk> {
     let own = |is_point: &dyn Fn(&PointRecord) -> bool| {
         let of_setup = records.iter().filter(|record| record.environment == setup.name && is_point(record));
-        let values: Vec<f64> =
-            of_setup.filter_map(|record| Quantity::Throughput.value(record)).map(f64::ln).collect();
-        (!values.is_empty()).then(|| (values.iter().sum::<f64>() / values.len() as f64).exp())
+        let values: Vec<f64> = of_setup.filter_map(|record| Quantity::Throughput.value(record)).collect();
+        (!values.is_empty()).then(|| geometric_mean(&values))
     };
     let found = setup.found.as_ref();
     Some(ObservedDisk {
@@ -58,8 +58,8 @@ pub(super) fn all_disks(records: &[SamplesRecord]) -> Vec<ObservedDisk> {
         }
     }
     let mean = |all: &[[Option<f64>; 2]], which: usize| {
-        let values: Vec<f64> = all.iter().filter_map(|both| both[which]).map(f64::ln).collect();
-        (!values.is_empty()).then(|| (values.iter().sum::<f64>() / values.len() as f64).exp())
+        let values: Vec<f64> = all.iter().filter_map(|both| both[which]).collect();
+        (!values.is_empty()).then(|| geometric_mean(&values))
     };
     let of = |(disk, all): (ObservedDisk, Vec<[Option<f64>; 2]>)| ObservedDisk {
         throughput_bytes_per_s: mean(&all, 0).unwrap_or(0.0),

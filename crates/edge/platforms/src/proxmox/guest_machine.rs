@@ -1,6 +1,5 @@
 //! VMs of a cluster as machines of studies: made of a template, reached by ssh, and removed at the end.
 
-use std::fmt;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -41,23 +40,16 @@ impl ProxmoxVm {
         Self { name: name.to_owned(), guest, size_bytes }
     }
 
-    fn make(&self) -> Result<(OnProxmox, String), Failure> {
+    fn make(&self) -> Result<(Made, String), Failure> {
         let deadline = Instant::now() + READY_WITHIN;
-        let platform = OnProxmox::connect(&self.guest.platform, OF_TEMPLATE, deadline)?;
+        let made = Made(OnProxmox::connect(&self.guest.platform, OF_TEMPLATE, deadline)?);
+        let platform = &made.0;
         let vm = format!("{}-1", platform.label());
-        let made = platform.create(&vm, deadline);
-        let started = made.and_then(|()| platform.perform(&vm, &Action::PowerOn, deadline).result);
-        let told = started.and_then(|()| {
-            let place = platform.place(&vm)?;
-            platform.server.guest_address(&place, Limit::at(deadline)).map_err(failure)
-        });
-        match told {
-            Ok(ip) => Ok((platform, ip)),
-            Err(why) => {
-                remove(&platform);
-                Err(why)
-            }
-        }
+        platform.create(&vm, deadline)?;
+        platform.perform(&vm, &Action::PowerOn, deadline).result?;
+        let limit = Limit::at(deadline);
+        let ip = platform.server.guest_address(&platform.place(&vm)?, limit).map_err(failure)?;
+        Ok((made, ip))
     }
 
     /// Logs in as soon as the guest lets us.
@@ -93,9 +85,16 @@ fn is_not_up(error: &LabError) -> bool {
     console.iter().any(|line| WORDS.iter().any(|word| line.contains(word)))
 }
 
-fn remove(platform: &OnProxmox) {
-    if let Err(error) = platform.remove_all(Instant::now() + REMOVED_WITHIN) {
-        tracing::warn!(%error, "a VM is left: virtbench sweep --platform {} removes it", platform.facts.address);
+/// What a run has made on a cluster. Dropping it removes the VM.
+#[derive(Debug)]
+struct Made(OnProxmox);
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        if let Err(error) = self.0.remove_all(Instant::now() + REMOVED_WITHIN) {
+            let address = &self.0.facts.address;
+            tracing::warn!(%error, "a VM is left: virtbench sweep --platform {address} removes it");
+        }
     }
 }
 
@@ -109,62 +108,38 @@ impl Environment for ProxmoxVm {
             machine: self.name.clone(),
             source: MachineError::Unreachable { why, console: Vec::new() },
         };
-        let (platform, ip) = self.make().map_err(|error| not_made(error.message))?;
-        let reached = self.guest.login(&ip).map_err(not_made).and_then(|address| self.reach(&address));
-        match reached {
-            Ok(inner) => Ok(Box::new(ProxmoxMachine { inner: Some(inner), platform })),
-            Err(error) => {
-                remove(&platform);
-                Err(error)
-            }
-        }
+        let (made, ip) = self.make().map_err(|error| not_made(error.message))?;
+        let inner = self.reach(&self.guest.login(&ip).map_err(not_made)?)?;
+        Ok(Box::new(ProxmoxMachine { inner, made }))
     }
 }
 
-/// A VM with an agent in its guest. Dropping it removes the VM.
+/// A VM with an agent in its guest.
 struct ProxmoxMachine {
-    /// The guest as a machine that is reached by ssh; taken when it ends.
-    inner: Option<Box<dyn Machine>>,
-    platform: OnProxmox,
-}
-
-impl fmt::Debug for ProxmoxMachine {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ProxmoxMachine").field("platform", &self.platform).finish_non_exhaustive()
-    }
-}
-
-impl ProxmoxMachine {
-    #[allow(clippy::expect_used, reason = "it is taken when the machine ends, which nothing outlives")]
-    fn inner(&self) -> &dyn Machine {
-        self.inner.as_deref().expect("a machine that has not ended")
-    }
-
-    #[allow(clippy::expect_used, reason = "it is taken when the machine ends, which nothing outlives")]
-    fn inner_mut(&mut self) -> &mut dyn Machine {
-        self.inner.as_deref_mut().expect("a machine that has not ended")
-    }
+    /// The guest as a machine that is reached by ssh. First, so that its agent ends before its VM does.
+    inner: Box<dyn Machine>,
+    made: Made,
 }
 
 impl Machine for ProxmoxMachine {
     fn name(&self) -> &str {
-        self.inner().name()
+        self.inner.name()
     }
 
     fn connection(&mut self) -> &mut Connection {
-        self.inner_mut().connection()
+        self.inner.connection()
     }
 
     fn greeting(&self) -> &Greeting {
-        self.inner().greeting()
+        self.inner.greeting()
     }
 
     fn target(&self) -> TargetRef {
-        self.inner().target()
+        self.inner.target()
     }
 
     fn make_target(&mut self, on_progress: &mut OnProgress<'_>) -> Result<(), MachineError> {
-        self.inner_mut().make_target(on_progress)
+        self.inner.make_target(on_progress)
     }
 
     fn guest(&self) -> Option<GuestFacts> {
@@ -172,41 +147,33 @@ impl Machine for ProxmoxMachine {
     }
 
     fn facts(&self) -> Option<&HostFacts> {
-        self.inner().facts()
+        self.inner.facts()
     }
 
     fn notes(&self) -> Vec<String> {
-        let own = self.platform.facts.notes.iter().map(|note| format!("{}: {note}", self.name()));
-        self.inner().notes().into_iter().chain(own).collect()
+        let own = self.made.0.facts.notes.iter().map(|note| format!("{}: {note}", self.name()));
+        self.inner.notes().into_iter().chain(own).collect()
     }
 
     fn shares_host_clock(&self) -> bool {
-        self.inner().shares_host_clock()
+        self.inner.shares_host_clock()
     }
 
     fn processes(&self) -> Vec<u32> {
-        self.inner().processes()
+        self.inner.processes()
     }
 
     fn check(&mut self) -> Result<(), MachineError> {
-        self.inner_mut().check()
+        self.inner.check()
     }
 
     fn explain(&mut self, error: ConnectionError) -> MachineError {
-        self.inner_mut().explain(error)
+        self.inner.explain(error)
     }
 
-    fn shut_down(mut self: Box<Self>) {
-        if let Some(inner) = self.inner.take() {
-            inner.shut_down();
-        }
-    }
-}
-
-impl Drop for ProxmoxMachine {
-    fn drop(&mut self) {
-        // Its agent ends before its machine does.
-        drop(self.inner.take());
-        remove(&self.platform);
+    fn shut_down(self: Box<Self>) {
+        let Self { inner, made } = *self;
+        inner.shut_down();
+        drop(made);
     }
 }

@@ -93,7 +93,7 @@ impl PlatformStudy {
         }
         let of_runs: Vec<(String, &Provenance, &Records)> =
             runs.iter().map(|(name, run)| (name.clone(), &run.provenance, &run.records)).collect();
-        let provenances: Vec<&Provenance> = runs.iter().map(|(_, run)| &run.provenance).collect();
+        let provenances: Vec<&Provenance> = of_runs.iter().map(|(_, provenance, _)| *provenance).collect();
         let changed = clock.jumped().or_else(|| change(folder, &domain, key.repetition, &provenances));
         if let Some(why) = changed {
             void.set(true);

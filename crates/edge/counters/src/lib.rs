@@ -7,7 +7,6 @@ mod event;
 mod hardware;
 #[cfg(unix)]
 mod kvm_exits;
-#[cfg(unix)]
 mod look;
 #[cfg(unix)]
 mod sampler;
@@ -22,11 +21,10 @@ mod windows;
 pub use hardware::{CodeCounts, Counted, HardwareCounters};
 #[cfg(unix)]
 pub use kvm_exits::{KVM_FOLDER, kvm_counts, per_transaction};
+pub use look::{LeaveOut, Look};
 #[cfg(unix)]
-pub use look::{LeaveOut, Look, machine_cpu_ns};
-#[cfg(unix)]
-pub use usage::{process_cpu_ns, thread_clock_ns, thread_cpu_ns};
+pub use usage::{machine_cpu_ns, process_cpu_ns, thread_clock_ns, thread_cpu_ns};
 #[cfg(unix)]
 pub use waiting::{thread_waiting_ns, throttled_ns};
 #[cfg(windows)]
-pub use windows::{LeaveOut, Look, machine_cpu_ns, process_cpu_ns, thread_clock_ns, thread_cpu_ns};
+pub use windows::{machine_cpu_ns, process_cpu_ns, thread_clock_ns, thread_cpu_ns};

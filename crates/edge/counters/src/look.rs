@@ -2,13 +2,15 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::fs;
 use std::time::Instant;
 
 use virtbench_record::Footprint;
 
+#[cfg(unix)]
 use crate::sampler::Sampler;
-use crate::thread_cpu_ns;
+#[cfg(windows)]
+use crate::windows::Sampler;
+use crate::{machine_cpu_ns, thread_cpu_ns};
 
 /// Whose time does not count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,13 +34,8 @@ impl Look {
     /// the calling thread, whose looks are then all to be taken from it.
     #[must_use]
     pub fn new(sample: bool, leave_out: LeaveOut) -> Self {
-        let sampler = if sample {
-            Sampler::start().map(RefCell::new).map_err(|error| {
-                format!("the kernel refuses ({error}); root is needed, or kernel.perf_event_paranoid=-1")
-            })
-        } else {
-            Err("it was not asked for".into())
-        };
+        let sampler =
+            if sample { Sampler::start().map(RefCell::new) } else { Err("it was not asked for".into()) };
         Self { begun: Instant::now(), own: leave_out == LeaveOut::Nobody, sampler }
     }
 
@@ -90,19 +87,4 @@ impl Look {
     pub(crate) fn functions(&self) -> BTreeMap<String, u64> {
         self.sampler.as_ref().map_or_else(|_| BTreeMap::new(), |sampler| sampler.borrow_mut().read())
     }
-}
-
-/// What all processors did since boot, in nanoseconds: user code, and system code with interrupts;
-/// nothing where the kernel does not say.
-#[must_use]
-pub fn machine_cpu_ns() -> Option<[u64; 2]> {
-    let stat = fs::read_to_string("/proc/stat").ok()?;
-    let line = stat.lines().next()?.strip_prefix("cpu ")?;
-    let ticks: Vec<u64> = line.split_whitespace().map_while(|word| word.parse().ok()).collect();
-    let sum =
-        |places: &[usize]| places.iter().map(|place| ticks.get(*place).copied().unwrap_or(0)).sum::<u64>();
-    // SAFETY: sysconf reads a constant of the system and has no memory effects.
-    let per_second = u64::try_from(unsafe { libc::sysconf(libc::_SC_CLK_TCK) }).ok().filter(|n| *n > 0)?;
-    let ns = 1_000_000_000 / per_second;
-    Some([sum(&[0, 1]) * ns, sum(&[2, 5, 6]) * ns])
 }

@@ -54,8 +54,14 @@ impl Sampler {
     /// Begins to sample kernel code on every processor.
     ///
     /// # Errors
-    /// It is not permitted, or the kernel does not offer it.
-    pub(crate) fn start() -> io::Result<Self> {
+    /// It is not permitted, or the kernel does not offer it, in words.
+    pub(crate) fn start() -> Result<Self, String> {
+        Self::open().map_err(|error| {
+            format!("the kernel refuses ({error}); root is needed, or kernel.perf_event_paranoid=-1")
+        })
+    }
+
+    fn open() -> io::Result<Self> {
         let attributes = Attributes {
             kind: PERF_TYPE_SOFTWARE,
             size: 64,

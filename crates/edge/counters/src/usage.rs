@@ -1,5 +1,6 @@
-//! Processor time of this thread and process.
+//! Processor time of this thread, of this process and of the machine.
 
+use std::fs;
 use std::mem::MaybeUninit;
 
 /// User and system time of the calling thread, in nanoseconds. The kernel splits their sum by the ticks that it has seen, so that
@@ -39,6 +40,21 @@ fn cpu_ns(who: libc::c_int) -> [u64; 2] {
     };
     [usage.ru_utime, usage.ru_stime]
         .map(|time| time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_usec.unsigned_abs() * 1_000)
+}
+
+/// What all processors did since boot, in nanoseconds: user code, and system code with interrupts;
+/// nothing where the kernel does not say.
+#[must_use]
+pub fn machine_cpu_ns() -> Option<[u64; 2]> {
+    let stat = fs::read_to_string("/proc/stat").ok()?;
+    let line = stat.lines().next()?.strip_prefix("cpu ")?;
+    let ticks: Vec<u64> = line.split_whitespace().map_while(|word| word.parse().ok()).collect();
+    let sum =
+        |places: &[usize]| places.iter().map(|place| ticks.get(*place).copied().unwrap_or(0)).sum::<u64>();
+    // SAFETY: sysconf reads a constant of the system and has no memory effects.
+    let per_second = u64::try_from(unsafe { libc::sysconf(libc::_SC_CLK_TCK) }).ok().filter(|n| *n > 0)?;
+    let ns = 1_000_000_000 / per_second;
+    Some([sum(&[0, 1]) * ns, sum(&[2, 5, 6]) * ns])
 }
 
 #[cfg(test)]

@@ -1,9 +1,7 @@
 //! The same on Windows: the processors' time, and no functions of the kernel, which no interface for programs names.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
 
-use virtbench_record::Footprint;
 use windows_sys::Win32::Foundation::{FILETIME, HANDLE};
 use windows_sys::Win32::System::Threading::{
     GetCurrentProcess, GetCurrentThread, GetProcessTimes, GetSystemTimes, GetThreadTimes,
@@ -56,56 +54,26 @@ fn ns(time: FILETIME) -> u64 {
     (u64::from(time.dwHighDateTime) << 32 | u64::from(time.dwLowDateTime)).saturating_mul(100)
 }
 
-/// Whose time does not count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LeaveOut {
-    /// Everybody's counts.
-    Nobody,
-    /// That of the thread that asks.
-    ThisThread,
-}
-
-/// A machine that is looked at, from its beginning on.
+/// What samples a kernel's functions: there is none.
 #[derive(Debug)]
-pub struct Look {
-    begun: Instant,
-    own: bool,
-}
+pub(crate) enum Sampler {}
 
-impl Look {
-    /// [`LeaveOut::ThisThread`] leaves out the processor time of the calling thread.
-    #[must_use]
-    pub fn new(_sample: bool, leave_out: LeaveOut) -> Self {
-        Self { begun: Instant::now(), own: leave_out == LeaveOut::Nobody }
+impl Sampler {
+    /// # Errors
+    /// Always, in words.
+    pub(crate) fn start() -> Result<Self, String> {
+        Err("Windows does not name its kernel's functions to programs".into())
     }
 
-    /// Why no functions of the kernel are sampled.
-    #[must_use]
-    pub fn trouble(&self) -> Option<&str> {
-        Some("Windows does not name its kernel's functions to programs")
+    pub(crate) fn forget(&mut self) {
+        match *self {}
     }
 
-    /// What the machine has done so far, for [`between`](Self::between); nothing where it does not say.
-    #[must_use]
-    pub fn take(&self, copied_bytes: u64) -> Option<Footprint> {
-        let own = if self.own { [0, 0] } else { thread_cpu_ns() };
-        let cpu = machine_cpu_ns()?;
-        Some(Footprint {
-            elapsed_ns: u64::try_from(self.begun.elapsed().as_nanos()).ok()?,
-            cpu_ns: [0, 1].map(|mode| cpu[mode].saturating_sub(own[mode])),
-            copied_bytes,
-            functions: BTreeMap::new(),
-        })
+    pub(crate) fn drain(&mut self) {
+        match *self {}
     }
 
-    /// What came between two looks.
-    #[must_use]
-    pub fn between(&self, earlier: &Footprint, later: &Footprint) -> Footprint {
-        Footprint {
-            elapsed_ns: later.elapsed_ns.saturating_sub(earlier.elapsed_ns),
-            cpu_ns: [0, 1].map(|mode| later.cpu_ns[mode].saturating_sub(earlier.cpu_ns[mode])),
-            copied_bytes: later.copied_bytes.saturating_sub(earlier.copied_bytes),
-            functions: BTreeMap::new(),
-        }
+    pub(crate) fn read(&mut self) -> BTreeMap<String, u64> {
+        match *self {}
     }
 }

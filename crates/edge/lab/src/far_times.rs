@@ -29,11 +29,8 @@ impl FarTimes {
             cpu_percent: user_percent + system_percent,
             user_percent,
             system_percent,
-            steal_percent: 0.0,
-            others_percent: None,
-            runnable: None,
             processors: self.processors,
-            each_percent: Vec::new(),
+            ..HostUse::default()
         }
     }
 }

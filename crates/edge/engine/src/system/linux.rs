@@ -9,7 +9,7 @@ use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock, statfs};
 use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
 use rustix::time::{ClockId, clock_gettime};
 
-use super::Lock;
+use super::lock_kind::Lock;
 
 /// Reads and writes at a position, whatever that of the file is.
 pub use std::os::unix::fs::FileExt as Positioned;

@@ -2,6 +2,7 @@
 
 #[cfg(unix)]
 mod linux;
+mod lock_kind;
 #[cfg(windows)]
 mod windows;
 
@@ -10,17 +11,9 @@ use linux as own;
 #[cfg(windows)]
 use windows as own;
 
+pub(crate) use lock_kind::Lock;
 pub use own::Positioned;
 pub(crate) use own::{
     NO_SPACE, boot_identity, drop_cache, injected, lock, memory_name, now_ns, pin_to, sharpen_sleep,
     sync_folder, take_room,
 };
-
-/// How a file is locked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Lock {
-    /// By one alone.
-    Exclusive,
-    /// By any that only look.
-    Shared,
-}

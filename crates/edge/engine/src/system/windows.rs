@@ -16,7 +16,7 @@ use windows_sys::Win32::System::Performance::{QueryPerformanceCounter, QueryPerf
 use windows_sys::Win32::System::SystemInformation::{GetSystemTimeAsFileTime, GetTickCount64};
 use windows_sys::Win32::System::Threading::{GetCurrentThread, SetThreadAffinityMask};
 
-use super::Lock;
+use super::lock_kind::Lock;
 
 /// The number of the error that there is no room.
 pub(crate) const NO_SPACE: i32 = ERROR_DISK_FULL.cast_signed();

@@ -78,11 +78,9 @@ impl CpuSample {
             cpu_percent: user_percent + system_percent,
             user_percent,
             system_percent,
-            steal_percent: 0.0,
-            others_percent: None,
-            runnable: None,
             processors: u32::try_from(later.each.len()).unwrap_or(u32::MAX),
             each_percent: both.iter().filter(|_| is_same).map(|one| user(one) + system(one)).collect(),
+            ..HostUse::default()
         }
     }
 }

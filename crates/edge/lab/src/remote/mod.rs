@@ -22,6 +22,7 @@ mod machine;
 mod remote_agent;
 mod script;
 mod ssh_host;
+mod ssh_options;
 mod turn;
 mod windows;
 

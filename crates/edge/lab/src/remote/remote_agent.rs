@@ -3,8 +3,7 @@
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::process::{Command, Stdio};
-use std::sync::OnceLock;
+use std::process::Command;
 use std::time::Duration;
 
 use virtbench_agent::protocol::{FailureKind, Greeting};
@@ -15,8 +14,9 @@ use super::address::SshAddress;
 use super::alive::Alive;
 use super::login::{LoginError, await_port, log_in};
 use super::script;
+use super::ssh_options::{CONNECTION, options};
 use super::turn::Turn;
-use super::windows::{Sent, Shell, WITHOUT_SESSION, probe_shell};
+use super::windows::{Sent, Shell, probe_shell};
 use crate::connection::Connection;
 use crate::process::{AgentProcess, MachineError};
 
@@ -33,28 +33,6 @@ const NO_GREETING: &str = "kex_exchange_identification";
 /// In what ssh says where it got no further than to a machine or command in between, whether it noticed as it read or as it wrote. A
 /// server that is reached straight drops a connection that has a peer; there is none behind a pipe.
 const NO_WAY: [&str; 2] = ["UNKNOWN port", "stdio forwarding failed"];
-/// What ssh is always told: nobody can be asked for anything, and a connection that is cut is noticed in 15 seconds.
-const OPTIONS: [&str; 13] = [
-    "-T",
-    "-e",
-    "none",
-    "-o",
-    "BatchMode=yes",
-    "-o",
-    "ConnectTimeout=10",
-    "-o",
-    "ServerAliveInterval=5",
-    "-o",
-    "ServerAliveCountMax=3",
-    "-o",
-    "RemoteCommand=none",
-];
-/// What undoes more that a user's configuration may say for logins by hand: no input, no session, no foreground.
-const MORE_OPTIONS: [&str; 6] =
-    ["-o", "StdinNull=no", "-o", "SessionType=default", "-o", "ForkAfterAuthentication=no"];
-/// The version from which on there are these.
-const MORE_FROM: (u32, u32) = (8, 7);
-
 /// An agent that has greeted. It ends with its connection, which ends with this.
 #[derive(Debug)]
 pub(crate) struct RemoteAgent {
@@ -184,7 +162,7 @@ fn begin_beside_powershell(
     let (mut process, session) = talk(address, options, &[], Some(&line))?;
     let port = await_port(&session, LOGIN_LIMIT).map_err(|error| explain(address, error, &mut process))?;
     let place = format!("127.0.0.1:{port}");
-    let (mut way, mut stream) = talk(address, &WITHOUT_SESSION, &["-W", &place], None)?;
+    let (mut way, mut stream) = talk(address, &CONNECTION, &["-W", &place], None)?;
     writeln!(stream, "{secret}").map_err(|source| MachineError::Start { program: "ssh".into(), source })?;
     log_in(&stream, agents(), LOGIN_LIMIT).map_err(|error| match explain(address, error, &mut way) {
         MachineError::Unreachable { console, .. } => MachineError::Unreachable {
@@ -197,30 +175,6 @@ fn begin_beside_powershell(
         error => error,
     })?;
     Ok((process, Some(way), stream))
-}
-
-/// What ssh is told whatever it does.
-fn options() -> Vec<&'static str> {
-    let more: &[&str] = if has_more_options() { &MORE_OPTIONS } else { &[] };
-    OPTIONS.iter().chain(more).copied().collect()
-}
-
-/// Whether this host's ssh knows them, as it says itself.
-fn has_more_options() -> bool {
-    static KNOWN: OnceLock<bool> = OnceLock::new();
-    *KNOWN.get_or_init(|| {
-        let said = Command::new("ssh").arg("-V").stdin(Stdio::null()).output();
-        said.is_ok_and(|said| {
-            version(&String::from_utf8_lossy(&said.stderr)).is_some_and(|version| version >= MORE_FROM)
-        })
-    })
-}
-
-/// `OpenSSH_9.2p1 Debian-2` is 9.2.
-fn version(said: &str) -> Option<(u32, u32)> {
-    let digits = said.split("OpenSSH_").nth(1)?;
-    let mut numbers = digits.split(|letter: char| !letter.is_ascii_digit()).map(str::parse);
-    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
 
 /// What a failed login means.
@@ -264,18 +218,5 @@ fn explain(address: &SshAddress, error: LoginError, process: &mut AgentProcess) 
             console.extend(Some(last).filter(|last| !last.is_empty()));
             MachineError::Unreachable { why, console }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn versions_of_ssh_are_read() {
-        assert_eq!(version("OpenSSH_9.2p1 Debian-2+deb12u2, OpenSSL 3.0.11"), Some((9, 2)));
-        assert_eq!(version("OpenSSH_for_Windows_8.1p1"), None);
-        assert_eq!(version("OpenSSH_10.0p2"), Some((10, 0)));
-        assert!(has_more_options(), "the ssh of this host");
     }
 }

@@ -26,6 +26,7 @@ use virtbench_agents::windows_agent;
 use virtbench_mark::{MARK_FILE, Mark, RunId};
 
 use super::address::SshAddress;
+use super::ssh_options::CONNECTION;
 use crate::command::{CommandError, run_command_followed};
 use crate::process::MachineError;
 
@@ -39,18 +40,6 @@ const SEND_LIMIT: Duration = Duration::from_secs(120);
 const REMOVE_LIMIT: Duration = Duration::from_secs(20);
 /// The agent's name there.
 const PROGRAM: &str = "agent.exe";
-
-/// What OpenSSH's programs are told that open no session: nobody can be asked for anything, and a connection that is cut is noticed in 15 seconds.
-pub(super) const WITHOUT_SESSION: [&str; 8] = [
-    "-o",
-    "BatchMode=yes",
-    "-o",
-    "ConnectTimeout=10",
-    "-o",
-    "ServerAliveInterval=5",
-    "-o",
-    "ServerAliveCountMax=3",
-];
 
 /// What executes the lines of a login.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -204,7 +193,7 @@ fn quoted(path: &Path) -> String {
 
 fn transfer(address: &SshAddress, orders: &Path, limit: Duration) -> Result<(), CommandError> {
     let mut command = Command::new("sftp");
-    command.args(WITHOUT_SESSION).arg("-b").arg(orders).args(address.transfer_arguments());
+    command.args(CONNECTION).arg("-b").arg(orders).args(address.transfer_arguments());
     run_command_followed(command, "sftp", limit, &AtomicBool::new(false), &mut |line| {
         tracing::trace!(line, "sftp says");
     })

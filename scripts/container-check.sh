@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 
 . scripts/bare-root.sh
 require "buildah mmdebstrap" buildah mmdebstrap
-package=$(find target/debian -maxdepth 1 -name 'virtbench_*.deb' 2>/dev/null | head -1)
+package=$(find target/debian -maxdepth 1 -name 'virtbench_*.deb' 2>/dev/null | head -1) || true
 [ -n "$package" ] || { echo "container-check: there is no package: make deb" >&2; exit 4; }
 
 store=$(mktemp -d "$roots/container-XXXXXX")

@@ -56,3 +56,11 @@ pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
 
 /// Makes it possible to remove a folder that this process works in: Linux needs nothing for that.
 pub(crate) fn leave(_path: &Path) {}
+
+/// Removes what other programs may have open: Linux does not mind.
+///
+/// # Errors
+/// Those of the removal.
+pub(crate) fn remove_when_free(mut remove: impl FnMut() -> io::Result<()>) -> io::Result<()> {
+    remove()
+}

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use virtbench_engine::{Control, EngineError, Target, TargetRequest, run};
-use virtbench_record::{JobOutcome, TargetFacts};
+use virtbench_engine::{Control, EngineError, Target, TargetError, TargetRequest, run};
+use virtbench_record::{JobOutcome, TargetFacts, TargetKind};
 use virtbench_workload::{JobSpec, LoadSpec};
 use virtbench_workloads::{RunError, Storage, prepare};
 
@@ -96,12 +96,14 @@ fn place(target: &TargetRef) -> Result<Storage, String> {
     Ok(match target {
         TargetRef::Path(path) => Storage::Path(PathBuf::from(path)),
         TargetRef::Disk { name_prefix } => Storage::Disk(node(&wait_for_disk(name_prefix)?)),
+        TargetRef::Device { path, .. } => return Err(format!("workloads keep files in a folder, not on {path}")),
     })
 }
 
 fn open(target: &TargetRef, spec: &LoadSpec) -> Result<Target, String> {
     let (path, allow_overwrite) = match target {
         TargetRef::Path(path) => (PathBuf::from(path), false),
+        TargetRef::Device { path, may_overwrite } => (PathBuf::from(path), *may_overwrite),
         // Whatever disk a guest was given was made for it.
         TargetRef::Disk { name_prefix } => (node(&wait_for_disk(name_prefix)?), true),
     };
@@ -113,5 +115,17 @@ fn open(target: &TargetRef, spec: &LoadSpec) -> Result<Target, String> {
         writes: spec.access.writes(),
         allow_overwrite,
     };
-    Target::open(&request, |_, _| true).map_err(|error| error.to_string())
+    let opened = Target::open(&request, |_, _| true).map_err(|error| match (target, error) {
+        (TargetRef::Device { path, .. }, TargetError::Foreign(_)) => format!(
+            "this load writes, which destroys what is on {path}: read only (--read 100), or allow it in the address, as in \
+             device=...&overwrite=allow"
+        ),
+        (_, error) => error.to_string(),
+    })?;
+    match target {
+        TargetRef::Device { path, .. } if opened.facts().kind != TargetKind::BlockDevice => {
+            Err(format!("{path} is no device: for loads on a file leave device= out"))
+        }
+        _ => Ok(opened),
+    }
 }

@@ -71,6 +71,13 @@ pub const PORT_NAME: &str = "virtbench.0";
 pub enum TargetRef {
     /// This file or device.
     Path(String),
+    /// A whole disk of a machine that exists.
+    Device {
+        /// As the machine's system names it.
+        path: String,
+        /// Whether its owner has allowed that it is written to.
+        may_overwrite: bool,
+    },
     /// The guest's first disk whose kernel name begins like this, such as `vd` or `nvme`.
     Disk {
         /// The beginning of its name under `/sys/block`.

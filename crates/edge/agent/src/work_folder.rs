@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use virtbench_mark::Owner;
 use virtbench_mark::{MARK_FILE, Mark, RunId, mark_folder, read_folder_mark, remove_marked_folder};
 
-use crate::folder_lock::{FolderLock, leave, make_folder};
+use crate::folder_lock::{FolderLock, leave, make_folder, remove_when_free};
 
 /// Its name. That proves nothing: an agent's folder is one that carries a mark.
 const NAME: &str = ".virtbench-agent";
@@ -94,7 +94,10 @@ impl WorkFolder {
 impl Drop for WorkFolder {
     fn drop(&mut self) {
         leave(&self.path);
-        let _ = empty(&self.path);
+        // What is left is known by its mark, and goes with the next agent there.
+        if let Err(error) = remove_when_free(|| empty(&self.path)) {
+            eprintln!("virtbench-agent: {} is not empty yet: {error}", self.path.display());
+        }
         if !self.is_theirs {
             let _ = fs::remove_dir(&self.path);
         }

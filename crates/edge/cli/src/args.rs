@@ -312,7 +312,7 @@ pub struct LoadArgs {
     /// Apply the load in environments, one after another, to a test file of --size: [NAME=]URI or a name from
     /// virtbench.toml, as study compare has them; may be repeated
     #[arg(long, value_name = "URI|NAME", conflicts_with_all = [
-        "target", "spec", "fio", "trace", "live", "fault", "verify", "verify_only", "steady", "grow", "allow_overwrite"
+        "target", "spec", "fio", "trace", "live", "fault", "verify_only", "steady", "grow", "allow_overwrite"
     ])]
     pub environment: Vec<String>,
     /// The load

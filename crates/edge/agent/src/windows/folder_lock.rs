@@ -4,10 +4,16 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::windows::fs::OpenOptionsExt;
 use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use windows_sys::Win32::Foundation::{ERROR_ACCESS_DENIED, ERROR_SHARING_VIOLATION};
 use windows_sys::Win32::Storage::FileSystem::FILE_FLAG_DELETE_ON_CLOSE;
 
+/// How long other programs may have open what is to be removed.
+const REMOVE_LIMIT: Duration = Duration::from_secs(5);
+/// How long one waits between attempts.
+const REMOVE_PAUSE: Duration = Duration::from_millis(50);
 /// What is added to the folder's name.
 const SUFFIX: &str = ".lock";
 
@@ -72,5 +78,21 @@ pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
 pub(crate) fn leave(path: &Path) {
     if let Some(root) = path.ancestors().last() {
         let _ = std::env::set_current_dir(root);
+    }
+}
+
+/// Removes what other programs may have open, such as scanners, once they have not.
+///
+/// # Errors
+/// They still have it after [`REMOVE_LIMIT`], or something else is wrong.
+pub(crate) fn remove_when_free(mut remove: impl FnMut() -> io::Result<()>) -> io::Result<()> {
+    let limit = Instant::now() + REMOVE_LIMIT;
+    loop {
+        match remove() {
+            Err(error) if error.kind() != io::ErrorKind::NotFound && Instant::now() < limit => {
+                thread::sleep(REMOVE_PAUSE);
+            }
+            removed => return removed,
+        }
     }
 }

@@ -103,10 +103,12 @@ for in the current folder, then in $XDG_CONFIG_HOME/virtbench:
   native:[FOLDER]          this host
   qemu:[FOLDER]?SETTINGS   a guest that is booted for it; settings are disk=SETUP (as study adapters --setup), vcpus=N,
                            memory=SIZE, accelerator=auto|kvm|tcg, kernel=FILE, joined by &
-  ssh://[USER@]HOST[:PORT]/FOLDER[?config=FILE][&agent=keep]
+  ssh://[USER@]HOST[:PORT]/FOLDER[?config=FILE][&agent=keep][&device=DISK[&overwrite=allow]]
                            a machine that exists, through the system's ssh and its configuration; /~/FOLDER is in the
                            user's home there. It needs no root and nothing installed. The agent works in FOLDER, ends with
-                           the connection, and leaves nothing; with agent=keep it stays in ~/.cache/virtbench there
+                           the connection, and leaves nothing; with agent=keep it stays in ~/.cache/virtbench there.
+                           device=/dev/nvme1n1 (Windows: PhysicalDrive1) loads a whole disk, which needs root or an
+                           administrator; nothing is written to it without overwrite=allow
   libvirt+URI[?pool=NAME][&SETTINGS]
                            a guest on a hypervisor that runs already, by a URI of libvirt's with what libvirt takes in it
                            (qemu:///system, qemu+ssh://root@hv/system?socket=...). The guest's kernel and its disk, filled

@@ -81,4 +81,5 @@ mod uml;
 mod users;
 mod verify;
 mod windows;
+mod windows_faults;
 mod workload;

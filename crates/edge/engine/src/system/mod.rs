@@ -3,6 +3,8 @@
 #[cfg(unix)]
 mod linux;
 mod lock_kind;
+#[cfg(any(windows, test))]
+mod processor_groups;
 #[cfg(windows)]
 mod windows;
 

@@ -14,9 +14,13 @@ use windows_sys::Win32::Storage::FileSystem::{
 use windows_sys::Win32::System::IO::OVERLAPPED;
 use windows_sys::Win32::System::Performance::{QueryPerformanceCounter, QueryPerformanceFrequency};
 use windows_sys::Win32::System::SystemInformation::{GetSystemTimeAsFileTime, GetTickCount64};
-use windows_sys::Win32::System::Threading::{GetCurrentThread, SetThreadAffinityMask};
+use windows_sys::Win32::System::SystemInformation::GROUP_AFFINITY;
+use windows_sys::Win32::System::Threading::{
+    GetActiveProcessorCount, GetActiveProcessorGroupCount, GetCurrentThread, SetThreadGroupAffinity,
+};
 
 use super::lock_kind::Lock;
+use super::processor_groups::place_in_groups;
 
 /// The number of the error that there is no room.
 pub(crate) const NO_SPACE: i32 = ERROR_DISK_FULL.cast_signed();
@@ -106,12 +110,17 @@ pub(crate) fn now_ns() -> u64 {
 /// Lets the calling thread oversleep by little: the standard library sleeps by timers of high resolution already.
 pub(crate) fn sharpen_sleep() {}
 
-/// Keeps the calling thread on a processor of its group.
+/// Keeps the calling thread on a processor. They are counted through all groups.
 pub(crate) fn pin_to(processor: u32) -> io::Result<()> {
-    let mask = 1_usize.checked_shl(processor).filter(|mask| *mask != 0).ok_or(io::ErrorKind::InvalidInput)?;
-    // SAFETY: the handle means the calling thread and need not be closed.
-    let before = unsafe { SetThreadAffinityMask(GetCurrentThread(), mask) };
-    if before == 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    // SAFETY: both calls only read numbers.
+    let sizes = unsafe { (0..GetActiveProcessorGroupCount()).map(|group| GetActiveProcessorCount(group)) };
+    let (group, number) = place_in_groups(sizes, processor).ok_or(io::ErrorKind::InvalidInput)?;
+    let wanted = GROUP_AFFINITY { Mask: 1 << number, Group: group, Reserved: [0; 3] };
+    // SAFETY: the handle means the calling thread and need not be closed; the struct lives until the call returns.
+    let is_kept = unsafe {
+        SetThreadGroupAffinity(GetCurrentThread(), &raw const wanted, std::ptr::null_mut())
+    };
+    if is_kept == 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// What an error number that faults are written with is here.

@@ -39,7 +39,7 @@ pub(super) fn make_file(
             "the file system cannot mark the file as virtbench's own ({error}): a later run needs --allow-overwrite"
         ));
     }
-    partial.rename(&name, path).map_err(TargetError::io("rename the finished file to", path))?;
+    partial.rename(&name, path).inspect_err(|_| drop(fs::remove_file(&name)))?;
     Ok(notes)
 }
 

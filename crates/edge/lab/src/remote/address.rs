@@ -9,6 +9,8 @@ use fluent_uri::Uri;
 use fluent_uri::pct_enc::{EStr, Encoder};
 use thiserror::Error;
 
+/// How Windows names its whole disks, before their numbers.
+const DRIVE: &str = "PhysicalDrive";
 /// How the only agent in a folder is begun.
 const BEGIN: &str = "--remote";
 
@@ -32,6 +34,8 @@ pub struct SshAddress {
     config: Option<PathBuf>,
     keep: bool,
     begin: String,
+    device: Option<String>,
+    may_overwrite: bool,
 }
 
 impl SshAddress {
@@ -40,7 +44,8 @@ impl SshAddress {
 
     /// Reads `ssh://[USER@]HOST[:PORT]/FOLDER[?config=FILE][&agent=keep]`. The folder is absolute; `/~/FOLDER` is one in the
     /// user's home there. `config` is given to ssh in place of the user's own configuration. With `agent=keep` the agent
-    /// stays in the user's cache there, and is not sent again.
+    /// stays in the user's cache there, and is not sent again. With `device` loads go to that whole disk there, and write to it
+    /// only with `overwrite=allow`.
     ///
     /// # Errors
     /// It is no such address.
@@ -79,14 +84,28 @@ impl SshAddress {
         if folder.contains(['\n', '\0']) {
             return Err(wrong("a folder's name cannot have a line's end in it"));
         }
-        let mut address = Self { user, host, port, folder, config: None, keep: false, begin: BEGIN.into() };
+        let (config, keep, device, may_overwrite, begin) = (None, false, None, false, BEGIN.into());
+        let mut address = Self { user, host, port, folder, config, keep, begin, device, may_overwrite };
         for setting in uri.query().into_iter().flat_map(|query| query.split('&')) {
             let setting = decoded(setting).ok_or_else(|| wrong("it is not UTF-8"))?;
             match setting.split_once('=') {
                 Some(("config", file)) => address.config = Some(PathBuf::from(file)),
                 Some(("agent", "keep")) => address.keep = true,
-                _ => return Err(wrong(&format!("{setting} is no setting of it: config=FILE, agent=keep"))),
+                Some(("device", device)) => {
+                    address.device = Some(disk_name(device).ok_or_else(|| {
+                        wrong("a device is named as in device=/dev/nvme1n1, or device=PhysicalDrive1 on Windows")
+                    })?);
+                }
+                Some(("overwrite", "allow")) => address.may_overwrite = true,
+                _ => {
+                    return Err(wrong(&format!(
+                        "{setting} is no setting of it: config=FILE, agent=keep, device=DISK, overwrite=allow"
+                    )));
+                }
             }
+        }
+        if address.may_overwrite && address.device.is_none() {
+            return Err(wrong("overwrite=allow is for a device, as in device=/dev/nvme1n1&overwrite=allow"));
         }
         Ok(address)
     }
@@ -183,9 +202,24 @@ impl SshAddress {
         Path::new(&self.folder)
     }
 
+    /// The whole disk there that loads go to, and whether they may write to it.
+    pub(super) fn device(&self) -> Option<(&str, bool)> {
+        self.device.as_deref().map(|device| (device, self.may_overwrite))
+    }
+
     /// Whether the agent stays there.
     pub(super) fn keeps_agent(&self) -> bool {
         self.keep
+    }
+}
+
+/// The name by which a machine's system opens a whole disk.
+fn disk_name(text: &str) -> Option<String> {
+    let bare = text.strip_prefix(r"\\.\").unwrap_or(text);
+    let number = bare.get(..DRIVE.len()).filter(|name| name.eq_ignore_ascii_case(DRIVE)).map(|_| &bare[DRIVE.len()..]);
+    match number {
+        Some(number) => number.parse::<u32>().is_ok().then(|| format!(r"\\.\{DRIVE}{number}")),
+        None => (text.starts_with("/dev/") && !text.contains('\0')).then(|| text.to_owned()),
     }
 }
 
@@ -251,6 +285,19 @@ mod tests {
     }
 
     #[test]
+    fn a_whole_disk_is_named_as_its_system_does_and_written_to_with_consent_only() {
+        for (setting, device) in [
+            ("device=/dev/nvme1n1", Some(("/dev/nvme1n1", false))),
+            ("device=physicaldrive12&overwrite=allow", Some((r"\\.\PhysicalDrive12", true))),
+            ("device=%5C%5C.%5CPhysicalDrive0", Some((r"\\.\PhysicalDrive0", false))),
+            ("agent=keep", None),
+        ] {
+            let address = SshAddress::parse(&format!("ssh://metal/srv?{setting}")).unwrap();
+            assert_eq!(address.device(), device, "{setting}");
+        }
+    }
+
+    #[test]
     fn what_is_wrong_in_an_address_is_said() {
         for (text, word) in [
             ("http://metal/srv", "not an ssh address"),
@@ -262,6 +309,9 @@ mod tests {
             ("ssh://me:secret@metal/srv", "password"),
             ("ssh://-oProxyCommand=x/srv", "option"),
             ("ssh://metal/srv?color=red", "color=red"),
+            ("ssh://metal/srv?device=disk", "device=/dev/nvme1n1"),
+            ("ssh://metal/C:/b?device=PhysicalDriveX", "device=PhysicalDrive1"),
+            ("ssh://metal/srv?overwrite=allow", "is for a device"),
             ("metal", "ssh://[USER@]HOST"),
         ] {
             let error = SshAddress::parse(text).unwrap_err().to_string();

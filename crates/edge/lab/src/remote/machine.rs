@@ -10,7 +10,7 @@ use crate::error::LabError;
 use crate::machine::{Environment, Machine, OnProgress};
 use crate::process::MachineError;
 
-/// Loads are applied to a file on an existing machine, or workloads keep files in a folder of it.
+/// Loads are applied to a file or whole disk of an existing machine, or workloads keep files in a folder of it.
 #[derive(Debug)]
 pub struct Ssh {
     name: String,
@@ -18,20 +18,26 @@ pub struct Ssh {
     target: Target,
 }
 
-/// What is worked on, in the agent's folder.
-#[derive(Debug, Clone, Copy)]
+/// What is worked on.
+#[derive(Debug, Clone)]
 enum Target {
-    /// A test file of so many bytes.
+    /// A test file of so many bytes in the agent's folder.
     File(u64),
-    /// The folder itself.
+    /// The agent's folder itself.
     Folder,
+    /// A whole disk.
+    Device { path: String, may_overwrite: bool },
 }
 
 impl Ssh {
-    /// The machine at `address`, on which a test file of `size_bytes` is made.
+    /// The machine at `address`, on which a test file of `size_bytes` is made, unless the address names a whole disk.
     #[must_use]
     pub fn new(name: &str, address: SshAddress, size_bytes: u64) -> Self {
-        Self { name: name.to_owned(), address, target: Target::File(size_bytes) }
+        let target = match address.device() {
+            Some((path, may_overwrite)) => Target::Device { path: path.to_owned(), may_overwrite },
+            None => Target::File(size_bytes),
+        };
+        Self { name: name.to_owned(), address, target }
     }
 
     /// The machine at `address`, for workloads that keep files in the agent's folder.
@@ -41,9 +47,13 @@ impl Ssh {
     }
 
     fn connect(&self) -> Result<SshMachine, MachineError> {
+        if let (Target::Folder, Some((device, _))) = (&self.target, self.address.device()) {
+            let why = format!("{}: workloads keep files in a folder, so device={device} is for loads alone: leave it out", self.address);
+            return Err(MachineError::Lacking { why });
+        }
         let mut agent = RemoteAgent::start(&self.name, &self.address)?;
         let facts = agent.connection.facts(".").map_err(|error| agent.process.explain(error))?;
-        Ok(SshMachine { name: self.name.clone(), target: self.target, agent, notes: Vec::new(), facts })
+        Ok(SshMachine { name: self.name.clone(), target: self.target.clone(), agent, notes: Vec::new(), facts })
     }
 }
 
@@ -81,10 +91,13 @@ impl Machine for SshMachine {
     }
 
     fn target(&self) -> TargetRef {
-        TargetRef::Path(match self.target {
-            Target::File(_) => TEST_FILE.into(),
-            Target::Folder => ".".into(),
-        })
+        match &self.target {
+            Target::File(_) => TargetRef::Path(TEST_FILE.into()),
+            Target::Folder => TargetRef::Path(".".into()),
+            Target::Device { path, may_overwrite } => {
+                TargetRef::Device { path: path.clone(), may_overwrite: *may_overwrite }
+            }
+        }
     }
 
     fn make_target(&mut self, on_progress: &mut OnProgress<'_>) -> Result<(), MachineError> {

@@ -42,6 +42,8 @@ pub(crate) struct RemoteAgent {
     _alive: Alive,
     /// What carries the conversation, where that is not the session itself.
     _way: Option<AgentProcess>,
+    /// Last, so that no session uses it any more when it goes.
+    left: Option<Left>,
 }
 
 impl RemoteAgent {
@@ -97,7 +99,8 @@ impl RemoteAgent {
             _ => begin_by_cmd(address, &options, &sent),
         };
         let (process, way, stream) = begun.inspect_err(|_| sent.remove(address))?;
-        Ok(Self { _way: way, ..Self::greet(name, address, process, stream)? })
+        let left = Left { address: address.clone(), sent, agent_removes_it: false };
+        Ok(Self { _way: way, left: Some(left), ..Self::greet(name, address, process, stream)? })
     }
 
     /// Lets an agent that is ready greet.
@@ -112,14 +115,34 @@ impl RemoteAgent {
         let greeting = connection.greet(LIMIT).map_err(|error| process.explain(error))?;
         let alive = Alive::begin(connection.sender()).map_err(failed)?;
         tracing::info!(name, %address, process = process.id(), "the remote agent answers");
-        Ok(Self { process, connection, greeting, _alive: alive, _way: None })
+        Ok(Self { process, connection, greeting, _alive: alive, _way: None, left: None })
     }
 
     /// Ends it in good order, within a time limit.
     pub(crate) fn end(&mut self, name: &str) {
         let told = self.connection.shut_down().is_ok();
         tracing::info!(name, process = self.process.id(), told, "the remote agent ends");
+        if let Some(left) = &mut self.left {
+            left.agent_removes_it = told;
+        }
         self.process.end_within(if told { LIMIT } else { Duration::ZERO });
+    }
+}
+
+/// The folder that a login made on Windows. An agent that is told to end removes it itself; one that was killed, or is not heard of any more,
+/// does not, so that it is removed with this value.
+#[derive(Debug)]
+struct Left {
+    address: SshAddress,
+    sent: Sent,
+    agent_removes_it: bool,
+}
+
+impl Drop for Left {
+    fn drop(&mut self) {
+        if !self.agent_removes_it {
+            self.sent.remove(&self.address);
+        }
     }
 }
 

@@ -100,7 +100,8 @@ fn unreachable(address: &SshAddress, error: &CommandError) -> MachineError {
     }
 }
 
-/// An agent that has been sent and not begun yet.
+/// An agent that has been sent.
+#[derive(Debug)]
 pub(super) struct Sent {
     folder: String,
     digest: String,

@@ -1,5 +1,7 @@
 //! A load in other environments than this process.
 
+use std::time::Duration;
+
 use anyhow::Context;
 use virtbench_lab::{Environment, LabError, Machine, TimeLimits, measure};
 use virtbench_record::{HostUse, LoadOutcome};
@@ -21,6 +23,9 @@ use crate::exit::{Failure, Kind, Outcome};
 use crate::lab_failure::lab_kind;
 use crate::say::tell;
 use crate::{interrupt, progress};
+
+/// What the slowest disk is taken to read in a second where a file is verified, in bytes.
+const VERIFIED_PER_SECOND: u64 = 4 << 20;
 
 /// Applies the load in each environment and prints what came of it.
 pub fn execute(args: &LoadArgs) -> Outcome {
@@ -108,11 +113,18 @@ fn make_file(machine: &mut dyn Machine) -> Outcome {
 /// Measures once; returns when that began, in nanoseconds since 1970, what came of it, and what the machine's processors
 /// did meanwhile.
 fn once(machine: &mut dyn Machine, spec: &LoadSpec) -> Result<(u64, LoadOutcome, HostUse), Failure> {
-    let measured = measure(machine, spec.clone(), TimeLimits::default(), interrupt::flag());
+    let measured = measure(machine, spec.clone(), limits(spec), interrupt::flag());
     let (began, measured) = measured.map_err(lab_failure)?;
     let mut outcome = measured.outcome;
     outcome.notes.extend(machine.notes());
     Ok((began, outcome, measured.host))
+}
+
+/// How long the machine may take. One that verifies reads its whole file afterwards.
+fn limits(spec: &LoadSpec) -> TimeLimits {
+    let limits = TimeLimits::default();
+    let reading = if spec.verify { spec.region_bytes / VERIFIED_PER_SECOND } else { 0 };
+    TimeLimits { grace: limits.grace + Duration::from_secs(reading), ..limits }
 }
 
 fn lab_failure(error: LabError) -> Failure {

@@ -41,9 +41,22 @@ impl Windows {
 
     /// With more lines of the server's configuration.
     pub fn configured(shell: Shell, before: &str, configuration: &str) -> Self {
+        Self::made(shell, before, configuration, "")
+    }
+
+    /// With shell commands before each session, in a mount namespace in which others were done first.
+    pub fn mounted(before: &str, mounts: &str) -> Self {
+        Self::made(Shell::Cmd, before, "", mounts)
+    }
+
+    fn made(shell: Shell, before: &str, configuration: &str, mounts: &str) -> Self {
         let prefix = folder();
         let path = prefix.path();
         boot(path);
+        if !mounts.is_empty() {
+            // It opens files for all programs: the one of the namespace is to start there.
+            end_server(path);
+        }
         let script = path.join("session");
         let others = match shell {
             Shell::Cmd => String::new(),
@@ -64,7 +77,20 @@ impl Windows {
             "{configuration}\nSubsystem sftp /usr/lib/openssh/sftp-server\nForceCommand {}\n",
             script.display()
         );
-        Self { sshd: Sshd::with(&lines, ""), prefix }
+        Self { sshd: Sshd::with(&lines, mounts), prefix }
+    }
+
+    /// The process of Linux that runs a program of this machine.
+    pub fn process(&self, program: &str) -> u32 {
+        let prefix = format!("WINEPREFIX={}", self.prefix.path().display()).into_bytes();
+        let runs_it = |id: &u32| {
+            let of = |what: &str| fs::read(format!("/proc/{id}/{what}")).unwrap_or_default();
+            let first = of("cmdline").split(|byte| *byte == 0).next().unwrap_or_default().to_vec();
+            first.ends_with(program.as_bytes()) && of("environ").split(|byte| *byte == 0).any(|one| one == prefix)
+        };
+        let all = fs::read_dir("/proc").unwrap().flatten();
+        let ids = all.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+        ids.into_iter().find(runs_it).unwrap_or_else(|| panic!("{program} does not run"))
     }
 
     /// The address of a folder on it, such as `/C:/bench`.
@@ -103,11 +129,15 @@ impl Windows {
 
 impl Drop for Windows {
     fn drop(&mut self) {
-        let _ = Command::new("/usr/lib/wine/wineserver64")
-            .arg("-k")
-            .env("WINEPREFIX", self.prefix.path())
-            .stderr(Stdio::null())
-            .status();
+        end_server(self.prefix.path());
+    }
+}
+
+/// Ends all programs of a machine, and waits for their end.
+fn end_server(prefix: &Path) {
+    for order in ["-k", "-w"] {
+        let mut server = Command::new("/usr/lib/wine/wineserver64");
+        let _ = server.arg(order).env("WINEPREFIX", prefix).stderr(Stdio::null()).status();
     }
 }
 

@@ -72,7 +72,7 @@ impl Partial {
     }
 
     /// Gives it its name, while it is still locked.
-    pub(in crate::target) fn rename(self, name: &Path, path: &Path) -> io::Result<()> {
-        fs::rename(name, path)
+    pub(in crate::target) fn rename(self, name: &Path, path: &Path) -> Result<(), TargetError> {
+        fs::rename(name, path).map_err(TargetError::io("rename the finished file to", path))
     }
 }

@@ -1,6 +1,7 @@
 //! Files and devices of Windows.
 
 mod device;
+mod free;
 mod guard;
 pub(super) mod partial;
 
@@ -9,14 +10,10 @@ use std::io;
 use std::os::windows::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
-use std::thread;
-use std::time::{Duration, Instant};
 
 use memmap2::MmapMut;
 use virtbench_record::{TargetFacts, TargetKind};
-use windows_sys::Win32::Foundation::{
-    ERROR_INVALID_PARAMETER, ERROR_LOCK_VIOLATION, ERROR_SHARING_VIOLATION,
-};
+use windows_sys::Win32::Foundation::ERROR_INVALID_PARAMETER;
 use windows_sys::Win32::Storage::FileSystem::FILE_FLAG_NO_BUFFERING;
 
 use super::error::TargetError;
@@ -25,10 +22,9 @@ use super::size::check_size;
 use super::{Source, Target, TargetRequest};
 use crate::system::Positioned;
 
+use free::{failed, held, is_busy, when_free};
 pub use guard::is_test_file;
 
-/// How long another program may still hold what is to be opened: scanners look at every new file for a moment.
-const BUSY_LIMIT: Duration = Duration::from_secs(5);
 /// Units that unbuffered I/O may have to work in, in bytes.
 const UNITS: [u32; 4] = [512, 1024, 2048, 4096];
 
@@ -128,31 +124,9 @@ fn open_unbuffered(
     Ok(Target { source: Source::File(Arc::new(file)), facts, notes, faults: None, ledger: None })
 }
 
-/// Opens, and where another program lets nobody else, tries again for a while.
+/// Opens, once no other program keeps everybody else out.
 fn open_when_free(path: &Path, write: bool, flags: u32) -> io::Result<File> {
-    let limit = Instant::now() + BUSY_LIMIT;
-    loop {
-        match OpenOptions::new().read(true).write(write).custom_flags(flags).open(path) {
-            Err(error) if is_busy(&error) && Instant::now() < limit => thread::sleep(BUSY_LIMIT / 100),
-            opened => return opened,
-        }
-    }
-}
-
-fn is_busy(error: &io::Error) -> bool {
-    let codes = [ERROR_SHARING_VIOLATION, ERROR_LOCK_VIOLATION].map(u32::cast_signed);
-    error.raw_os_error().is_some_and(|code| codes.contains(&code))
-}
-
-fn held(path: &Path) -> TargetError {
-    TargetError::InUse {
-        path: path.to_owned(),
-        use_: "another program holds it, perhaps one that scans for viruses".into(),
-    }
-}
-
-fn failed(action: &'static str, path: &Path, source: io::Error) -> TargetError {
-    if is_busy(&source) { held(path) } else { TargetError::Io { action, path: path.to_owned(), source } }
+    when_free(|| OpenOptions::new().read(true).write(write).custom_flags(flags).open(path))
 }
 
 /// The smallest unit in which a file, opened past the cache, really can be read. One too short to read from is taken for 4096.

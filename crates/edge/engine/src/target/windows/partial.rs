@@ -21,6 +21,7 @@ use windows_sys::Win32::Storage::FileSystem::{
 };
 use windows_sys::Win32::System::Threading::{GetCurrentProcess, OpenProcessToken};
 
+use super::free::{failed, when_free};
 use super::guard;
 use crate::system::Positioned;
 use crate::target::error::TargetError;
@@ -103,10 +104,11 @@ impl Partial {
         guard::mark(&self.file, name)
     }
 
-    /// Gives it its name, once it is closed.
-    pub(in crate::target) fn rename(self, name: &Path, path: &Path) -> io::Result<()> {
+    /// Gives it its name, once it is closed and nobody else has it open.
+    pub(in crate::target) fn rename(self, name: &Path, path: &Path) -> Result<(), TargetError> {
         drop(self);
-        fs::rename(name, path)
+        when_free(|| fs::rename(name, path))
+            .map_err(|source| failed("rename the finished file to", path, source))
     }
 }
 

@@ -19,7 +19,7 @@ case $purpose in
     case $(uname -m) in x86_64) packages+=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross) ;; *) packages+=(gcc-x86-64-linux-gnu libc6-dev-amd64-cross) ;; esac
     ;;
   appliances) packages=("${appliances[@]}") ;;
-  test) packages+=("${appliances[@]}" binutils busybox-static chromium cpio fonts-dejavu-core fio gcc-mingw-w64-x86-64 libnbd-bin libvirt-clients libvirt-daemon libvirt-daemon-driver-qemu mariadb-client-core mariadb-server-core nbdkit nginx openssh-client openssh-server openssl pgbouncer postgresql prometheus python3-venv qemu-system-arm qemu-user-static redis-server redis-tools strace systemd unzip util-linux wine wine64 xz-utils) ;;
+  test) packages+=("${appliances[@]}" binutils busybox-static chromium cpio fonts-dejavu-core fio gcc-mingw-w64-x86-64 libfaketime libnbd-bin libvirt-clients libvirt-daemon libvirt-daemon-driver-qemu mariadb-client-core mariadb-server-core nbdkit nginx openssh-client openssh-server openssl pgbouncer postgresql prometheus python3-venv qemu-system-arm qemu-user-static redis-server redis-tools strace systemd unzip util-linux wine wine64 xz-utils) ;;
   predictions) packages+=(bc binutils bzip2 coreutils db5.3-util dbench gcc git lmdb-utils openssl postgresql python3 redis-server redis-tools sqlite3 tdb-tools util-linux xz-utils zstd) ;;
   bench) packages+=("${appliances[@]}" bonnie++ chromium dbench fonts-dejavu-core fio git iperf3 linux-perf mariadb-client-core mariadb-server-core nbdkit nginx openssh-client openssh-server openssl postgresql postgresql-client python3-venv qperf redis-server redis-tools unzip wrk) ;;
   *) echo "setup.sh: unknown purpose '$purpose': study, install, test, check, lint, bench, package, predictions or appliances" >&2; exit 2 ;;

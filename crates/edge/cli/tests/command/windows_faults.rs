@@ -139,3 +139,42 @@ fn whole_disks_of_windows_are_read_by_consent_and_the_other_engines_run() {
         is_tidied(&machine);
     }
 }
+
+/// How often a process has called the system to read.
+fn reads(process: u32) -> u64 {
+    let text = fs::read_to_string(format!("/proc/{process}/io")).unwrap_or_default();
+    text.lines().find_map(|line| line.strip_prefix("syscr: ")?.parse().ok()).unwrap_or(0)
+}
+
+/// What stands in the way of programs that ask for the time.
+const FAKETIME: &str = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1";
+
+#[test]
+fn a_clock_of_windows_that_jumps_is_seen() {
+    assert!(Path::new(FAKETIME).exists(), "libfaketime: run `scripts/setup.sh test`");
+    let here = folder();
+    let offset = here.path().join("offset");
+    fs::write(&offset, "+0").unwrap();
+    let fakes = format!(
+        "export LD_PRELOAD={FAKETIME} FAKETIME_TIMESTAMP_FILE={} FAKETIME_NO_CACHE=1",
+        offset.display()
+    );
+    let machine = Windows::with(Shell::Cmd, &fakes);
+    let far = format!("far={}", machine.address("/C:/bench"));
+    for (jump, is_seen) in [("+0", false), ("+7", true), ("-2", true)] {
+        let words = ["load", "--size", "4MiB", "--time", "4s", "--json", "--environment", &far];
+        let child = virtbench().args(words).spawn().unwrap();
+        wait_for("the agent's file", || {
+            machine.names("bench/.virtbench-agent").contains(&"disk".to_owned()).then_some(())
+        });
+        let agent = machine.process("agent.exe");
+        wait_for("the load's reads", || (reads(agent) > 2000).then_some(()));
+        fs::write(&offset, jump).unwrap();
+        let done = finish(child);
+        assert_eq!(done.code(), 0, "{jump}: {done:?}");
+        fs::write(&offset, "+0").unwrap();
+        let notes = done.json()["notes"].to_string();
+        assert_eq!(notes.contains("its clock ran"), is_seen, "{jump}: {notes}");
+        is_tidied(&machine);
+    }
+}

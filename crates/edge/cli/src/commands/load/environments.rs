@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use virtbench_lab::{Environment, LabError, Machine, TimeLimits, measure};
-use virtbench_record::{HostUse, LoadOutcome};
+use virtbench_record::{ClockCheck, HostUse, LoadOutcome};
 use virtbench_study::{
     FoundEnvironments, GuestOptions, MadeEnvironments, NamedEnvironment, StudyError, make_target,
 };
@@ -117,6 +117,13 @@ fn once(machine: &mut dyn Machine, spec: &LoadSpec) -> Result<(u64, LoadOutcome,
     let (began, measured) = measured.map_err(lab_failure)?;
     let mut outcome = measured.outcome;
     outcome.notes.extend(machine.notes());
+    if let Some(clock) = measured.clock.filter(ClockCheck::is_suspect) {
+        outcome.notes.push(format!(
+            "{}: its clock ran {:.1} % off this host's, by a jump or all the time: its times and rates cannot be trusted",
+            machine.name(),
+            clock.drift_ppm / 1e4
+        ));
+    }
     Ok((began, outcome, measured.host))
 }
 

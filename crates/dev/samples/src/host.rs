@@ -13,6 +13,7 @@ pub fn host_use(cpu_percent: f64, user_percent: f64, system_percent: f64) -> Hos
         runnable: None,
         processors: 2,
         each_percent: Vec::new(),
+        each_user_percent: Vec::new(),
     }
 }
 

@@ -49,8 +49,11 @@ impl CpuSample {
         };
         let percent = |spent| share(spent, &self.total, &later.total);
         let (user_percent, system_percent) = (percent(user), percent(system));
-        let each = self.each.iter().zip(&later.each).filter(|_| self.each.len() == later.each.len());
-        let each_percent = each.map(|(before, after)| share(|time| user(time) + system(time), before, after));
+        let is_same = self.each.len() == later.each.len();
+        let each = |spent: fn(&CpuTime) -> u64| {
+            let both = self.each.iter().zip(&later.each).filter(|_| is_same);
+            both.map(|(before, after)| share(spent, before, after)).collect()
+        };
         HostUse {
             cpu_percent: user_percent + system_percent,
             user_percent,
@@ -62,7 +65,8 @@ impl CpuSample {
                 .zip(later.runnable)
                 .map(|(one, other)| f64::midpoint(one.into(), other.into())),
             processors: u32::try_from(later.each.len()).unwrap_or(u32::MAX),
-            each_percent: each_percent.collect(),
+            each_percent: each(|time| user(time) + system(time)),
+            each_user_percent: each(user),
         }
     }
 }
@@ -102,6 +106,7 @@ mod tests {
         let used = first.until(&later);
         assert!((used.user_percent - 150.0).abs() < 1e-9 && (used.cpu_percent - 200.0).abs() < 1e-9);
         assert_eq!(used.each_percent.len(), first.each.len());
+        assert!((used.each_user_percent[0] - 50.0).abs() < 1e-9, "{used:?}");
         assert!(
             (used.each_percent[0] - 50.0).abs() < 1e-9
                 && used.each_percent[1..].iter().all(|one| *one == 0.0)

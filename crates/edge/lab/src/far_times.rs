@@ -45,6 +45,7 @@ pub(crate) const UNKNOWN: HostUse = HostUse {
     runnable: None,
     processors: 0,
     each_percent: Vec::new(),
+    each_user_percent: Vec::new(),
 };
 
 #[cfg(test)]

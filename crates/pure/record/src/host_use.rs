@@ -28,6 +28,9 @@ pub struct HostUse {
     /// Each processor's part of `cpu_percent`, in their order; empty where nobody looked or their number changed meanwhile.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub each_percent: Vec<f64>,
+    /// What of each processor's was in user mode, in their order; empty where `each_percent` is, and in records of earlier versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub each_user_percent: Vec<f64>,
 }
 
 impl HostUse {
@@ -140,6 +143,7 @@ mod tests {
             runnable: None,
             processors: 2,
             each_percent: Vec::new(),
+            each_user_percent: Vec::new(),
         };
         let process = |role, user_percent, system_percent| ProcessUse {
             name: "p".into(),

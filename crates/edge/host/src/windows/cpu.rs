@@ -79,6 +79,7 @@ impl CpuSample {
             system_percent,
             processors: u32::try_from(later.each.len()).unwrap_or(u32::MAX),
             each_percent: both.iter().filter(|_| is_same).map(|one| user(one) + system(one)).collect(),
+            each_user_percent: both.iter().filter(|_| is_same).map(user).collect(),
             ..HostUse::default()
         }
     }

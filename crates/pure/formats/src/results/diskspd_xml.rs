@@ -19,6 +19,9 @@ type Out = Writer<Vec<u8>>;
 /// Percentiles that diskspd tells besides 0, 1 to 99 and 100.
 const NINES: [&str; 7] = ["99.9", "99.99", "99.999", "99.9999", "99.99999", "99.999999", "99.9999999"];
 
+/// The most processors that a group of Windows has.
+const PROCESSORS_OF_A_GROUP: usize = 64;
+
 /// Writes jobs as time spans of one run.
 ///
 /// # Errors
@@ -138,23 +141,25 @@ fn time_span(out: &mut Out, job: &JobResult<'_>, histograms: &[Histogram<u64>; 3
     })
 }
 
-/// Each processor's use, and their mean, of which alone it is known what was whose.
+/// Each processor's use, where user and system are told apart, as readers refuse one without the other; and their mean.
 fn processors(out: &mut Out, host: &HostUse) -> io::Result<()> {
-    for (id, used) in host.each_percent.iter().enumerate() {
+    for (id, (used, user)) in host.each_percent.iter().zip(&host.each_user_percent).enumerate() {
         within(out, "CPU", |out| {
-            text(out, "Group", 0)?;
-            text(out, "Id", id)?;
-            text(out, "UsagePercent", format!("{used:.2}"))?;
-            text(out, "IdlePercent", format!("{:.2}", (100.0 - used).max(0.0)))
+            text(out, "Group", id / PROCESSORS_OF_A_GROUP)?;
+            text(out, "Id", id % PROCESSORS_OF_A_GROUP)?;
+            shares(out, *used, *user)
         })?;
     }
     let mean = |percent: f64| percent / f64::from(host.processors.max(1));
-    within(out, "Average", |out| {
-        text(out, "UsagePercent", format!("{:.2}", mean(host.cpu_percent)))?;
-        text(out, "UserPercent", format!("{:.2}", mean(host.user_percent)))?;
-        text(out, "KernelPercent", format!("{:.2}", mean(host.system_percent)))?;
-        text(out, "IdlePercent", format!("{:.2}", (100.0 - mean(host.cpu_percent)).max(0.0)))
-    })
+    within(out, "Average", |out| shares(out, mean(host.cpu_percent), mean(host.user_percent)))
+}
+
+/// What was used and what of it in user mode, in percent of one processor.
+fn shares(out: &mut Out, used: f64, user: f64) -> io::Result<()> {
+    text(out, "UsagePercent", format!("{used:.2}"))?;
+    text(out, "UserPercent", format!("{user:.2}"))?;
+    text(out, "KernelPercent", format!("{:.2}", (used - user).max(0.0)))?;
+    text(out, "IdlePercent", format!("{:.2}", (100.0 - used).max(0.0)))
 }
 
 fn latencies(out: &mut Out, histograms: &[Histogram<u64>; 3]) -> io::Result<()> {
@@ -277,6 +282,7 @@ mod tests {
             system_percent: 50.0,
             processors: 2,
             each_percent: vec![100.0, 50.0],
+            each_user_percent: vec![80.0, 20.0],
             ..HostUse::default()
         };
         let job = JobResult {
@@ -299,6 +305,7 @@ mod tests {
         assert_eq!(words("TimeSpan/Thread/Target/Path")[0], "C:\\a & <b>.dat");
         assert_eq!(words("TimeSpan/CpuUtilization/Average/UsagePercent"), ["75.00", "75.00"]);
         assert_eq!(words("TimeSpan/CpuUtilization/CPU/UsagePercent")[..2], ["100.00", "50.00"]);
+        assert_eq!(words("TimeSpan/CpuUtilization/CPU/KernelPercent")[..2], ["20.00", "30.00"]);
         assert_eq!(words("Profile/TimeSpans/TimeSpan/Targets/Target/WriteRatio"), ["30", "30"]);
         let median = at(root, "TimeSpan/Latency/Bucket").into_iter().find(|bucket| {
             bucket.children().any(|one| one.has_tag_name("Percentile") && one.text() == Some("50"))

@@ -21,6 +21,7 @@ fn the_csv_has_a_cell_under_each_head() {
         runnable: None,
         processors: 2,
         each_percent: Vec::new(),
+        each_user_percent: Vec::new(),
     };
     for host in [None, Some(&host)] {
         let text = iometer_csv("1.0", &[JobResult { host, ..job("a, b", &outcome) }]).unwrap();

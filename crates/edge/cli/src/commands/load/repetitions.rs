@@ -191,6 +191,7 @@ mod tests {
             runnable: None,
             processors: 1,
             each_percent: Vec::new(),
+            each_user_percent: Vec::new(),
         };
         (outcome, host)
     }

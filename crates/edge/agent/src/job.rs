@@ -96,7 +96,9 @@ fn place(target: &TargetRef) -> Result<Storage, String> {
     Ok(match target {
         TargetRef::Path(path) => Storage::Path(PathBuf::from(path)),
         TargetRef::Disk { name_prefix } => Storage::Disk(node(&wait_for_disk(name_prefix)?)),
-        TargetRef::Device { path, .. } => return Err(format!("workloads keep files in a folder, not on {path}")),
+        TargetRef::Device { path, .. } => {
+            return Err(format!("workloads keep files in a folder, not on {path}"));
+        }
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Child;
+use std::process::{Child, Command};
 
 use crate::support::run_folder::{records, run_json};
 use crate::support::sshd::Sshd;
@@ -256,5 +256,58 @@ fn a_kept_agent_is_sent_once_and_a_damaged_one_again() {
     fs::write(&agent, "damaged").unwrap();
     measure("third");
     assert!(fs::metadata(kept(1)).unwrap().len() > 1 << 19);
+    assert!(sshd.is_clean("far"));
+}
+
+/// A whole disk that this test made; it is gone with this value.
+struct LoopDevice(String);
+
+impl LoopDevice {
+    fn attach(image: &Path) -> Self {
+        let made = Command::new("losetup").args(["--find", "--show"]).arg(image).output().unwrap();
+        assert!(made.status.success(), "losetup needs root: {made:?}");
+        Self(String::from_utf8(made.stdout).unwrap().trim().to_owned())
+    }
+}
+
+impl Drop for LoopDevice {
+    fn drop(&mut self) {
+        let _ = Command::new("losetup").args(["--detach", &self.0]).status();
+    }
+}
+
+#[test]
+fn a_whole_disk_of_a_machine_is_read_and_written_to_by_consent() {
+    let (sshd, here) = (Sshd::start(), folder());
+    let image = here.path().join("image");
+    let precious = vec![0x5a_u8; 8 << 20];
+    fs::write(&image, &precious).unwrap();
+    let device = LoopDevice::attach(&image);
+    let load = |setting: &str, more: &[&str]| {
+        let far = format!("metal={}&{setting}", sshd.address("far"));
+        let words =
+            ["load", "--size", "4MiB", "--ramp", "20ms", "--time", "100ms", "--json", "--environment", &far];
+        run(&[&words[..], more].concat())
+    };
+    let named = format!("device={}", device.0);
+    let done = load(&named, &["--read", "100"]);
+    assert_eq!(done.code(), 0, "{done:?}");
+    assert_eq!(done.json()["target"]["kind"], "block_device", "{done:?}");
+    let done = load(&named, &["--read", "0"]);
+    assert!(done.code() != 0 && done.stderr.contains("&overwrite=allow"), "{done:?}");
+    assert_eq!(fs::read(&image).unwrap(), precious, "nothing was written without consent");
+    let done = load(&format!("{named}&overwrite=allow"), &["--read", "0", "--random", "100", "--verify"]);
+    assert_eq!(done.code(), 0, "{done:?}");
+    let found = &done.json()["verify"];
+    // By chance some are never written.
+    let (checked, unknown) = (found["blocks_checked"].as_u64(), found["blocks_unknown"].as_u64());
+    assert_eq!(checked.zip(unknown).map(|(checked, unknown)| checked + unknown), Some(1024), "{done:?}");
+    assert!(checked > Some(0), "{done:?}");
+    let now = fs::read(&image).unwrap();
+    assert!(now[..4 << 20] != precious[..4 << 20] && now[4 << 20..] == precious[4 << 20..]);
+    for (setting, words) in [("device=/dev/null", "/dev/null"), ("device=/dev/no/such", "/dev/no/such")] {
+        let done = load(setting, &["--read", "100"]);
+        assert!(done.code() != 0 && done.stderr.contains(words), "{setting}: {done:?}");
+    }
     assert!(sshd.is_clean("far"));
 }

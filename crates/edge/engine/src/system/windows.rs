@@ -13,8 +13,8 @@ use windows_sys::Win32::Storage::FileSystem::{
 };
 use windows_sys::Win32::System::IO::OVERLAPPED;
 use windows_sys::Win32::System::Performance::{QueryPerformanceCounter, QueryPerformanceFrequency};
-use windows_sys::Win32::System::SystemInformation::{GetSystemTimeAsFileTime, GetTickCount64};
 use windows_sys::Win32::System::SystemInformation::GROUP_AFFINITY;
+use windows_sys::Win32::System::SystemInformation::{GetSystemTimeAsFileTime, GetTickCount64};
 use windows_sys::Win32::System::Threading::{
     GetActiveProcessorCount, GetActiveProcessorGroupCount, GetCurrentThread, SetThreadGroupAffinity,
 };
@@ -117,9 +117,8 @@ pub(crate) fn pin_to(processor: u32) -> io::Result<()> {
     let (group, number) = place_in_groups(sizes, processor).ok_or(io::ErrorKind::InvalidInput)?;
     let wanted = GROUP_AFFINITY { Mask: 1 << number, Group: group, Reserved: [0; 3] };
     // SAFETY: the handle means the calling thread and need not be closed; the struct lives until the call returns.
-    let is_kept = unsafe {
-        SetThreadGroupAffinity(GetCurrentThread(), &raw const wanted, std::ptr::null_mut())
-    };
+    let is_kept =
+        unsafe { SetThreadGroupAffinity(GetCurrentThread(), &raw const wanted, std::ptr::null_mut()) };
     if is_kept == 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 

@@ -89,15 +89,21 @@ impl CpuSample {
 fn accounts(group: Option<u16>) -> io::Result<Vec<Spent>> {
     // SAFETY: the struct is of numbers, for which zero is valid.
     let mut accounts: [SYSTEM_PROCESSOR_PERFORMANCE_INFORMATION; MOST] = unsafe { std::mem::zeroed() };
-    let (at, size) = (accounts.as_mut_ptr().cast(), u32::try_from(size_of_val(&accounts)).map_err(io::Error::other)?);
+    let (at, size) =
+        (accounts.as_mut_ptr().cast(), u32::try_from(size_of_val(&accounts)).map_err(io::Error::other)?);
     let (class, mut bytes) = (SystemProcessorPerformanceInformation, 0);
     // SAFETY: the buffer has as many bytes as it is said to have, and the group's number lives until the call returns.
     let status = unsafe {
         match &group {
             None => NtQuerySystemInformation(class, at, size, &raw mut bytes),
-            Some(group) => {
-                NtQuerySystemInformationEx(class, std::ptr::from_ref(group).cast(), 2, at, size, &raw mut bytes)
-            }
+            Some(group) => NtQuerySystemInformationEx(
+                class,
+                std::ptr::from_ref(group).cast(),
+                2,
+                at,
+                size,
+                &raw mut bytes,
+            ),
         }
     };
     if status < 0 {

@@ -216,7 +216,8 @@ impl SshAddress {
 /// The name by which a machine's system opens a whole disk.
 fn disk_name(text: &str) -> Option<String> {
     let bare = text.strip_prefix(r"\\.\").unwrap_or(text);
-    let number = bare.get(..DRIVE.len()).filter(|name| name.eq_ignore_ascii_case(DRIVE)).map(|_| &bare[DRIVE.len()..]);
+    let number =
+        bare.get(..DRIVE.len()).filter(|name| name.eq_ignore_ascii_case(DRIVE)).map(|_| &bare[DRIVE.len()..]);
     match number {
         Some(number) => number.parse::<u32>().is_ok().then(|| format!(r"\\.\{DRIVE}{number}")),
         None => (text.starts_with("/dev/") && !text.contains('\0')).then(|| text.to_owned()),

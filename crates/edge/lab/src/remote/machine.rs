@@ -48,12 +48,21 @@ impl Ssh {
 
     fn connect(&self) -> Result<SshMachine, MachineError> {
         if let (Target::Folder, Some((device, _))) = (&self.target, self.address.device()) {
-            let why = format!("{}: workloads keep files in a folder, so device={device} is for loads alone: leave it out", self.address);
+            let why = format!(
+                "{}: workloads keep files in a folder, so device={device} is for loads alone: leave it out",
+                self.address
+            );
             return Err(MachineError::Lacking { why });
         }
         let mut agent = RemoteAgent::start(&self.name, &self.address)?;
         let facts = agent.connection.facts(".").map_err(|error| agent.process.explain(error))?;
-        Ok(SshMachine { name: self.name.clone(), target: self.target.clone(), agent, notes: Vec::new(), facts })
+        Ok(SshMachine {
+            name: self.name.clone(),
+            target: self.target.clone(),
+            agent,
+            notes: Vec::new(),
+            facts,
+        })
     }
 }
 

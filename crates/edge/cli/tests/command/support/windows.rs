@@ -86,7 +86,8 @@ impl Windows {
         let runs_it = |id: &u32| {
             let of = |what: &str| fs::read(format!("/proc/{id}/{what}")).unwrap_or_default();
             let first = of("cmdline").split(|byte| *byte == 0).next().unwrap_or_default().to_vec();
-            first.ends_with(program.as_bytes()) && of("environ").split(|byte| *byte == 0).any(|one| one == prefix)
+            first.ends_with(program.as_bytes())
+                && of("environ").split(|byte| *byte == 0).any(|one| one == prefix)
         };
         let all = fs::read_dir("/proc").unwrap().flatten();
         let ids = all.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());

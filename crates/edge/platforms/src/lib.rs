@@ -20,7 +20,7 @@ pub use failure::Failure;
 pub use left::LeftPlace;
 pub use libvirt::{LibvirtOptions, LibvirtPlatform, OnUpload};
 pub use platform::{Action, JobTold, Performed, Platform};
-pub use proxmox::{OnProxmox, ProxmoxGuest, ProxmoxOptions, ProxmoxVm};
+pub use proxmox::{OnProxmox, ProxmoxClone, ProxmoxGuest, ProxmoxOptions, ProxmoxVm};
 pub use stopwatch::Stopwatch;
 pub use virtbench_operations::VmState;
 pub use vsphere::{OnVsphere, VsphereOptions};

@@ -27,6 +27,7 @@ A grid file is TOML:
 Examples:
   virtbench study native-vs-vm
   virtbench study native-vs-vm --grid paper --outstanding 28 --out mojave
+  virtbench study native-vs-vm --native ssh://root@node/srv --vm 'proxmox:node?template=debian'
   virtbench study native-vs-vm --resume --out mojave")]
 pub struct NativeVsVmArgs {
     /// Points to measure: quick (18 points, 3 repetitions, under four minutes), paper (100 points of
@@ -39,6 +40,12 @@ pub struct NativeVsVmArgs {
     /// Disk adapter of the guest
     #[arg(long, value_name = "NAME", default_value = virtbench_lab::DEFAULT_ADAPTER.name)]
     pub adapter: String,
+    /// The VM, in place of one that is booted here: a URI or a name from virtbench.toml, as study compare has them
+    #[arg(long, value_name = "URI|NAME", conflicts_with = "adapter")]
+    pub vm: Option<String>,
+    /// The machine natively, beside --vm, in place of this host [default: native:]
+    #[arg(long, value_name = "URI|NAME", requires = "vm")]
+    pub native: Option<String>,
     /// What the guest runs on
     #[command(flatten)]
     pub guest: GuestArgs,

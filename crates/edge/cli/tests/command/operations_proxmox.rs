@@ -14,7 +14,7 @@ fn start(local: &LocalProxmox, out: &Path, more: &[&str]) -> Child {
     begin_operations(&local.argument(), out, more)
 }
 
-fn names(local: &LocalProxmox) -> Vec<String> {
+pub fn names(local: &LocalProxmox) -> Vec<String> {
     let limit = || Limit::at(Instant::now() + Duration::from_secs(60));
     let address = Address::parse(&local.argument()).unwrap();
     let secret = Secret::new(fs::read_to_string(local.password_file()).unwrap());
@@ -67,7 +67,7 @@ fn operations_of_proxmox_are_measured_and_what_a_killed_run_has_left_is_swept() 
 }
 
 /// A template whose clones tell the loopback's address as their guest's.
-fn with_template() -> LocalProxmox {
+pub fn with_template() -> LocalProxmox {
     let interfaces = json!([{"name": "eth0", "ip-addresses": [{"ip-address": "127.0.0.1"}]}]);
     let config = json!({"scsi0": "local-lvm:base-9000-disk-0,size=1G", "agent": "1"});
     let guests = json!([{
@@ -82,13 +82,13 @@ fn a_vm_of_proxmox_is_a_machine_that_is_made_reached_and_removed() {
     let (work, address) = (sshd.path("guest").display().to_string(), sshd.address("guest"));
     let config = address.split_once("?config=").unwrap().1;
     let (server, port) = (local.argument(), sshd.port());
-    let vm = format!("vm={server}&template=golden&ssh-port={port}&ssh-folder={work}&ssh-config={config}");
+    let vm = format!("{server}&template=golden&ssh-port={port}&ssh-folder={work}&ssh-config={config}");
     let grid = temp.path().join("grid.toml");
     fs::write(&grid, "blocks = [\"4k\"]\nreads = [100]\nrandoms = [100]\n").unwrap();
     let out = temp.path().join("run").display().to_string();
     let words = [
         "study",
-        "compare",
+        "native-vs-vm",
         "--grid",
         &grid.display().to_string(),
         "--repetitions",
@@ -99,9 +99,7 @@ fn a_vm_of_proxmox_is_a_machine_that_is_made_reached_and_removed() {
         "0s",
         "--time",
         "200ms",
-        "--environment",
-        "native:",
-        "--environment",
+        "--vm",
         &vm,
         "--out",
         &out,
@@ -111,6 +109,11 @@ fn a_vm_of_proxmox_is_a_machine_that_is_made_reached_and_removed() {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let compared = run(&words);
     assert_eq!(compared.code(), 0, "{compared:?}");
+    let summary = compared.json();
+    assert!(
+        summary.to_string().contains("\"native\"") && summary.to_string().contains("\"vm\""),
+        "{summary}"
+    );
     let told = texts(Path::new(&out));
     assert!(told.contains("template=golden") && told.contains("VMs are clones of golden"), "{compared:?}");
     assert!(!told.contains("test-only-secret"), "a password is in the run folder");

@@ -2,9 +2,11 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Child;
 
+use crate::operations_proxmox::{names, with_template};
 use crate::support::run_folder::records;
-use crate::support::{Finished, folder, run};
+use crate::support::{Finished, finish, folder, virtbench, wait_for};
 use virtbench_users::{LocalKind, LocalService, free_port};
 
 /// A tile of a store at these addresses, and of one that stands by nowhere.
@@ -17,11 +19,15 @@ fn tile(addresses: &[String]) -> String {
 }
 
 fn study(folder: &Path, name: &str, text: &str, more: &[&str]) -> Finished {
+    finish(begin(folder, name, text, more))
+}
+
+fn begin(folder: &Path, name: &str, text: &str, more: &[&str]) -> Child {
     let file = folder.join(format!("{name}.toml"));
     fs::write(&file, text).unwrap();
     let [file, out] = [file, folder.join(name)].map(|path| path.display().to_string());
     let words = ["study", "tiles", "--time", "2s", "--ramp", "1s", "--repetitions", "1", "--json"];
-    run(&[&words[..], &["--tile", &file, "--out", &out], more].concat())
+    virtbench().args([&words[..], &["--tile", &file, "--out", &out], more].concat()).spawn().unwrap()
 }
 
 #[test]
@@ -75,4 +81,24 @@ fn members_that_are_nowhere_are_said_before_anything_is_measured() {
         assert_eq!(finished.code(), code, "{name}: {finished:?}");
         assert!(finished.stderr.contains(said), "{name}: {finished:?}");
     }
+}
+
+#[test]
+fn members_are_vms_of_a_template_that_are_made_for_each_tile_and_removed() {
+    let (store, cluster) = (LocalService::start(LocalKind::Redis).unwrap(), with_template());
+    let port = store.address().rsplit_once(':').unwrap().1.to_owned();
+    let at = |port: &str| vec![format!("{}&template=golden&service-port={port}", cluster.argument())];
+    let temp = folder();
+    let more = ["--environment", "existing", "--tiles", "2"];
+    let child = begin(temp.path(), "run", &tile(&at(&port)), &more);
+    wait_for("a VM for each tile", || (names(&cluster).len() == 3).then_some(()));
+    let finished = finish(child);
+    assert_eq!(finished.code(), 0, "{finished:?}");
+    let records = records(&temp.path().join("run"));
+    let loaded = records.last().unwrap()["members"].as_array().unwrap().len();
+    assert_eq!(loaded, 2, "a store of each tile: {records:?}");
+    assert_eq!(names(&cluster), ["golden"], "the VMs go with the run");
+    let none = at("x");
+    let finished = study(temp.path(), "wrong", &tile(&none), &more);
+    assert!(finished.code() == 2 && finished.stderr.contains("no such port"), "{finished:?}");
 }

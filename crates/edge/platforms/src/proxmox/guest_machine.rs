@@ -40,18 +40,6 @@ impl ProxmoxVm {
         Self { name: name.to_owned(), guest, size_bytes }
     }
 
-    fn make(&self) -> Result<(Made, String), Failure> {
-        let deadline = Instant::now() + READY_WITHIN;
-        let made = Made(OnProxmox::connect(&self.guest.platform, OF_TEMPLATE, deadline)?);
-        let platform = &made.0;
-        let vm = format!("{}-1", platform.label());
-        platform.create(&vm, deadline)?;
-        platform.perform(&vm, &Action::PowerOn, deadline).result?;
-        let limit = Limit::at(deadline);
-        let ip = platform.server.guest_address(&platform.place(&vm)?, limit).map_err(failure)?;
-        Ok((made, ip))
-    }
-
     /// Logs in as soon as the guest lets us.
     fn reach(&self, address: &SshAddress) -> Result<Box<dyn Machine>, LabError> {
         let deadline = Instant::now() + READY_WITHIN;
@@ -85,6 +73,37 @@ fn is_not_up(error: &LabError) -> bool {
     console.iter().any(|line| WORDS.iter().any(|word| line.contains(word)))
 }
 
+/// A VM of a template that runs, and whose guest has an address. Dropping it removes the VM.
+#[derive(Debug)]
+pub struct ProxmoxClone {
+    made: Made,
+    ip: String,
+}
+
+impl ProxmoxClone {
+    /// Makes it and waits until its guest tells an address.
+    ///
+    /// # Errors
+    /// The cluster refuses or cannot be reached, or no address is told in time. What was made is removed.
+    pub fn start(guest: &ProxmoxGuest) -> Result<Self, Failure> {
+        let deadline = Instant::now() + READY_WITHIN;
+        let made = Made(OnProxmox::connect(&guest.platform, OF_TEMPLATE, deadline)?);
+        let platform = &made.0;
+        let vm = format!("{}-1", platform.label());
+        platform.create(&vm, deadline)?;
+        platform.perform(&vm, &Action::PowerOn, deadline).result?;
+        let limit = Limit::at(deadline);
+        let ip = platform.server.guest_address(&platform.place(&vm)?, limit).map_err(failure)?;
+        Ok(Self { made, ip })
+    }
+
+    /// The address of its guest.
+    #[must_use]
+    pub fn ip(&self) -> &str {
+        &self.ip
+    }
+}
+
 /// What a run has made on a cluster. Dropping it removes the VM.
 #[derive(Debug)]
 struct Made(OnProxmox);
@@ -108,7 +127,8 @@ impl Environment for ProxmoxVm {
             machine: self.name.clone(),
             source: MachineError::Unreachable { why, console: Vec::new() },
         };
-        let (made, ip) = self.make().map_err(|error| not_made(error.message))?;
+        let ProxmoxClone { made, ip } =
+            ProxmoxClone::start(&self.guest).map_err(|error| not_made(error.message))?;
         let inner = self.reach(&self.guest.login(&ip).map_err(not_made)?)?;
         Ok(Box::new(ProxmoxMachine { inner, made }))
     }

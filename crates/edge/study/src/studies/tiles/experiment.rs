@@ -8,10 +8,10 @@ use virtbench_record::{
     CloneKind, OperationKind, OperationsLoad, OperationsPlan, TileLoadKind, TileMemberPlan, TileNumbers,
     TilesPlan,
 };
-use virtbench_users::Address;
 
 use super::file::TileFile;
 use super::host::{HostAddress, TilesHosting};
+use super::member_at::MemberAt;
 use super::run::TilesStudy;
 use super::tile_member::TileMember;
 use super::tiles_place::TilesPlace;
@@ -137,27 +137,28 @@ impl TilesOptions {
             TileNumbers::Given(numbers) => numbers.iter().max().copied().unwrap_or(1),
             TileNumbers::Auto { .. } => 1,
         };
-        let few = members()
-            .find(|member| member.load.kind != TileLoadKind::Idle && member.at.len() < most as usize);
-        if let Some(member) = few {
-            return usage(format!(
-                "member {}: at: {} of {most} addresses: each tile needs one, such as at = [\"HOST\", \"HOST:PORT\"]",
-                member.name,
-                member.at.len()
-            ));
+        for member in members() {
+            let at = match MemberAt::parse(&member.at) {
+                Ok(at) => at,
+                Err(why) => return usage(format!("member {}: at: {why}", member.name)),
+            };
+            if member.load.kind != TileLoadKind::Idle && at.tiles() < most {
+                return usage(format!(
+                    "member {}: at: {} of {most} addresses: each tile needs one, such as at = [\"HOST\", \"HOST:PORT\"]",
+                    member.name,
+                    member.at.len()
+                ));
+            }
         }
-        let mut addresses = members().flat_map(|member| member.at.iter().map(move |at| (member, at)));
-        addresses.try_for_each(|(member, at)| match Address::parse(at, 1) {
-            Ok(_) => Ok(()),
-            Err(why) => usage(format!("member {}: at: {why}", member.name)),
-        })
+        Ok(())
     }
 
     /// How many tiles are tried at most: of those that are there already as many as there are addresses.
     fn numbers(&self) -> TileNumbers {
         let loaded = self.file.members.iter().map(|member| &member.plan);
         let loaded = loaded.filter(|member| member.load.kind != TileLoadKind::Idle);
-        let addresses = loaded.map(|member| u32::try_from(member.at.len()).unwrap_or(u32::MAX)).min();
+        // What is no address is said elsewhere.
+        let addresses = loaded.map(|member| MemberAt::parse(&member.at).map_or(0, |at| at.tiles())).min();
         match (&self.tiles, &self.place, addresses) {
             (TileNumbers::Auto { most }, MemberPlace::Existing, Some(addresses)) => {
                 TileNumbers::Auto { most: addresses.min(*most) }

@@ -10,6 +10,7 @@ mod generator;
 mod host;
 mod infrastructure;
 mod materials;
+mod member_at;
 mod member_machine;
 mod memory;
 mod outcome;

@@ -12,6 +12,7 @@ use virtbench_record::{GuestFacts, TilesPlan};
 use super::existing::ExistingMember;
 use super::host::TilesHosting;
 use super::materials::{Data, Materials};
+use super::member_at::MemberAt;
 use super::member_machine::{MemberMachine, StandingMember};
 use super::sides::TilesFailure;
 use super::tile_count::tile_count;
@@ -70,14 +71,23 @@ impl Standing {
                     wanted.push((tile, *number, spec));
                 }
             }
-            standing.append(&mut start_all(plan, &wanted, progress.stop)?);
+            let start = |(tile, place, spec): &MemberSpec| {
+                // What a path costs is in what the generators see.
+                let appliance = RunningAppliance::start_unmeasured(spec).map_err(|error| {
+                    TilesFailure::member(*tile, &plan.members[*place].name, error.to_string())
+                })?;
+                let machine = MemberMachine::Started(Box::new(appliance));
+                Ok(StandingMember { tile: *tile, place: *place, machine })
+            };
+            standing.append(&mut start_all(&wanted, progress.stop, start)?);
         }
         standing.sort_by_key(|one| (one.tile, one.place));
         let data = Some(materials.into_data());
         Ok(Self { members: standing, ready_ns: nanoseconds(begun.elapsed()), _data: data, folder })
     }
 
-    /// Finds the members of the first so many tiles where they are. Who is not there is no sign of how many fit.
+    /// Finds the members of the first so many tiles where they are, or makes them of their templates. Who is not there is no sign of how many
+    /// fit.
     fn find(
         plan: &TilesPlan,
         recipes: &[Recipe],
@@ -87,18 +97,32 @@ impl Standing {
     ) -> Result<Self, TilesFailure> {
         progress.doing(&format!("{}: looking for the members", tile_count(tiles)));
         let begun = Instant::now();
-        let mut members = Vec::new();
-        for (tile, number) in (1..=tiles).zip(0..) {
-            for (place, (member, recipe)) in plan.members.iter().zip(recipes).enumerate() {
-                progress.check().map_err(StudyError::from)?;
-                // One that stands by may be without an address.
-                let Some(at) = member.at.get::<usize>(number) else { continue };
-                let found = ExistingMember::find(at, recipe, member.vcpus).map_err(|why| {
-                    StudyError::Environment(format!("{} of tile {tile}: {why}", member.name).into())
-                })?;
-                members.push(StandingMember { tile, place, machine: MemberMachine::Existing(found) });
+        let failed = |tile: u32, name: &str, why: String| {
+            StudyError::Environment(format!("{name} of tile {tile}: {why}").into())
+        };
+        let mut wanted: Vec<(u32, usize, MemberAt)> = Vec::new();
+        for tile in 1..=tiles {
+            for (place, member) in plan.members.iter().enumerate() {
+                let at = MemberAt::parse(&member.at).map_err(|why| failed(tile, &member.name, why))?;
+                wanted.push((tile, place, at));
             }
         }
+        // One that stands by may be without an address.
+        wanted.retain(|(tile, _, at)| *tile <= at.tiles());
+        let stop = progress.stop;
+        let mut members = start_all(&wanted, stop, |(tile, place, at)| {
+            let (member, recipe) = (&plan.members[*place], &recipes[*place]);
+            let found = match at {
+                MemberAt::Addresses(addresses) => {
+                    ExistingMember::find(&addresses[*tile as usize - 1], recipe, member.vcpus)
+                }
+                MemberAt::Template(template) => ExistingMember::make(template, recipe, member.vcpus, stop),
+            };
+            let machine =
+                found.map_err(|why| failed(*tile, &member.name, why)).map(MemberMachine::Existing)?;
+            Ok(StandingMember { tile: *tile, place: *place, machine })
+        })?;
+        members.sort_by_key(|one| (one.tile, one.place));
         Ok(Self { members, ready_ns: nanoseconds(begun.elapsed()), _data: None, folder })
     }
 
@@ -132,27 +156,23 @@ struct Starts {
     failure: Option<TilesFailure>,
 }
 
-fn start_all(
-    plan: &TilesPlan,
-    wanted: &[MemberSpec],
+/// Starts all, as many at a time as the host has processors. None is started any more after one that fails.
+fn start_all<W: Sync>(
+    wanted: &[W],
     stop: &AtomicBool,
+    start: impl Fn(&W) -> Result<StandingMember, TilesFailure> + Sync,
 ) -> Result<Vec<StandingMember>, TilesFailure> {
     let (next, starts) = (AtomicUsize::new(0), Mutex::new(Starts::default()));
     let held = || starts.lock().unwrap_or_else(PoisonError::into_inner);
     let work = || {
-        while let Some((tile, place, spec)) = wanted.get(next.fetch_add(1, Ordering::Relaxed)) {
+        while let Some(one) = wanted.get(next.fetch_add(1, Ordering::Relaxed)) {
             if stop.load(Ordering::Relaxed) || held().failure.is_some() {
                 return;
             }
-            // What a path costs is in what the generators see.
-            match RunningAppliance::start_unmeasured(spec) {
-                Ok(appliance) => {
-                    let machine = MemberMachine::Started(Box::new(appliance));
-                    held().standing.push(StandingMember { tile: *tile, place: *place, machine });
-                }
-                Err(error) => {
-                    let name = &plan.members[*place].name;
-                    held().failure.get_or_insert(TilesFailure::member(*tile, name, error.to_string()));
+            match start(one) {
+                Ok(member) => held().standing.push(member),
+                Err(failure) => {
+                    held().failure.get_or_insert(failure);
                 }
             }
         }

@@ -52,6 +52,8 @@ impl Chooser {
     pub fn next(&mut self, vms: &mut Vms) -> Option<Choice> {
         let mut owed: Vec<OperationKind> = self.owed.keys().copied().collect();
         shuffle(&mut owed, &mut self.random);
+        // What is rarely legal comes before what would take its chance away.
+        owed.sort_by_key(|kind| std::cmp::Reverse(self.owed[kind]));
         for kind in owed {
             if let Some(choice) = vms.choose(kind, &mut self.random) {
                 self.pay(kind);

@@ -226,3 +226,29 @@ fn in_rounds_every_card_is_played_before_the_next_deck_begins() {
         }
     }
 }
+
+/// Snapshots are few, and VMs run for short: what needs them must not fall behind until nothing else is dealt.
+#[test]
+fn kinds_that_are_rarely_legal_keep_their_shares_beside_others_that_take_their_chances() {
+    use OperationKind as K;
+    let more =
+        [(K::Shutdown, 4), (K::Reset, 2), (K::RevertSnapshot, 1), (K::MoveDisk, 2), (K::ResizeDisk, 2)];
+    let shares = Mix::PAPER.into_iter().chain(more).chain([(K::PowerOff, 4)]).collect();
+    let mix = Mix::new(shares).unwrap();
+    for seed in 0..40 {
+        let mut vms = Vms::new(0..6, Rules::new(6, seed % 2 == 0));
+        let (mut chooser, mut random) = (Chooser::new(mix.clone(), seed), Random::new(seed));
+        let mut flying: Vec<Choice> = Vec::new();
+        for step in 0..8_000 {
+            let next = if flying.len() < 4 { chooser.next(&mut vms) } else { None };
+            match next {
+                Some(choice) => flying.push(choice),
+                None => {
+                    assert!(!flying.is_empty(), "stuck at {step} with seed {seed}: {:?}", chooser.owed());
+                    let index = usize::try_from(random.below(flying.len() as u64)).unwrap();
+                    vms.settle(&flying.swap_remove(index), Settled::Done);
+                }
+            }
+        }
+    }
+}

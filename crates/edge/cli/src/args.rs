@@ -306,13 +306,14 @@ Examples:
   virtbench load --target /srv/test.img --json | jq .total.iops
   virtbench load --trace day.csv --pace 2x --target /srv/test.img
   virtbench load --environment ssh://root@metal/srv --size 4GiB --outstanding 32
+  virtbench load --environment ssh://me@box/C:/bench --spec profile.xml --export diskspd=results.xml
   virtbench load --spec mailserver.icf --target /srv/test.img --time 30s --export fio-json=mail.json")]
 #[command(group(ArgGroup::new("what").args(["target", "spec", "fio", "environment"]).required(true).multiple(true)))]
 pub struct LoadArgs {
-    /// Apply the load in environments, one after another, to a test file of --size: [NAME=]URI or a name from
-    /// virtbench.toml, as study compare has them; may be repeated
+    /// Apply the load, or the jobs of --spec or --fio one after another, in environments, each in turn, to a test file
+    /// of --size: [NAME=]URI or a name from virtbench.toml, as study compare has them; may be repeated
     #[arg(long, value_name = "URI|NAME", conflicts_with_all = [
-        "target", "spec", "fio", "trace", "live", "fault", "verify_only", "steady", "grow", "allow_overwrite"
+        "target", "trace", "live", "fault", "verify_only", "steady", "grow", "allow_overwrite"
     ])]
     pub environment: Vec<String>,
     /// The load

@@ -9,6 +9,7 @@ mod describe;
 mod ends;
 mod environments;
 mod export;
+mod far_jobs;
 mod job;
 mod measure;
 mod open;
@@ -47,7 +48,7 @@ pub fn execute(args: &LoadArgs, matches: Option<&ArgMatches>) -> Outcome {
         return check::execute(&spec, &target, args.shape.json);
     }
     if !args.environment.is_empty() {
-        return environments::execute(args);
+        return environments::execute(args, matches);
     }
     let plan = options::plan(args, matches)?;
     export::check(&args.spec.export)?;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Context;
+use clap::ArgMatches;
 use virtbench_lab::{Environment, LabError, Machine, TimeLimits, measure};
 use virtbench_record::{ClockCheck, HostUse, LoadOutcome};
 use virtbench_study::{
@@ -10,16 +11,16 @@ use virtbench_study::{
 };
 use virtbench_workload::LoadSpec;
 
-use super::job::{Job, Plan};
+use super::far_jobs::FarJobs;
+use super::job::Plan;
 use super::measure::verdict;
-use super::open::DEFAULT_SIZE_BYTES;
 use super::perform::Done;
 use super::repetitions::Repetitions;
-use super::{export, options, report};
+use super::{export, options, plan, report};
 use crate::args::LoadArgs;
 use crate::commands::environments;
 use crate::commands::study::study_failure;
-use crate::exit::{Failure, Kind, Outcome};
+use crate::exit::{Failure, Outcome};
 use crate::lab_failure::lab_kind;
 use crate::say::tell;
 use crate::{interrupt, progress};
@@ -27,42 +28,38 @@ use crate::{interrupt, progress};
 /// What the slowest disk is taken to read in a second where a file is verified, in bytes.
 const VERIFIED_PER_SECOND: u64 = 4 << 20;
 
-/// Applies the load in each environment and prints what came of it.
-pub fn execute(args: &LoadArgs) -> Outcome {
+/// Applies the load, or the jobs of a file one after another, in each environment and prints what came of it.
+pub fn execute(args: &LoadArgs, matches: Option<&ArgMatches>) -> Outcome {
     let named = environments::named(&args.environment)?;
-    let size_bytes = args.shape.common.size.unwrap_or(DEFAULT_SIZE_BYTES);
-    let plan = options::plan(args, None)?;
-    let spec = plan.jobs.first().map(|job| on_file(job, size_bytes));
-    let spec = spec.ok_or_else(|| Failure::message(Kind::Other, "there is no load to apply"))?;
+    let plan = options::plan(args, matches)?;
     export::check(&args.spec.export)?;
-    let mut made = made(&named, size_bytes)?;
+    let far = FarJobs::new(&plan, &args.environment)?;
+    if !args.shape.json {
+        plan.notes.iter().chain(&far.notes).for_each(|note| tell!("note: {note}"));
+        plan.ignored.iter().for_each(|remark| tell!("ignored: {remark}"));
+    }
+    if args.spec.dry_run {
+        return Ok(plan::print(&plan, args.shape.json)?);
+    }
+    let mut made = made(&named, far.size_bytes)?;
     let mut done = Vec::new();
     let mut ran = Ok(());
     for environment in &mut made.environments {
-        match perform(args, &spec, environment.as_mut()) {
-            Ok(one) => {
-                if !args.shape.json {
-                    report::write_table(&one)?;
-                }
-                ran = ran.and(one.repetitions.outcomes().map(verdict).fold(Ok(()), Outcome::and));
-                done.push(one);
-            }
-            // What the others did stays.
-            Err(failure) => ran = ran.and(Err(failure)),
-        }
+        ran = ran.and(perform(args, &far, environment.as_mut(), &mut done));
         if interrupt::requested() {
             break;
         }
     }
     if args.shape.json && !done.is_empty() {
-        report::write_json(done.len() > 1, &Plan { jobs: Vec::new(), ..plan }, &done, &[])?;
+        let notes = plan.notes.into_iter().chain(far.notes).collect();
+        report::write_json(
+            args.spec.is_given() || done.len() > 1,
+            &Plan { jobs: Vec::new(), notes, ..plan },
+            &done,
+            &[],
+        )?;
     }
     ran.and(export::write(&args.spec.export, &done))
-}
-
-/// The load on a file of this size.
-fn on_file(job: &Job, size_bytes: u64) -> LoadSpec {
-    LoadSpec { region_bytes: size_bytes, ..job.load.clone() }
 }
 
 /// The environments with their test files; those of this host in the current folder.
@@ -81,19 +78,42 @@ fn made(named: &[NamedEnvironment], size_bytes: u64) -> Result<MadeEnvironments,
     made.map_err(study_failure)
 }
 
-fn perform(args: &LoadArgs, spec: &LoadSpec, environment: &mut dyn Environment) -> Result<Done, Failure> {
-    let name = environment.name().to_owned();
+/// Applies the jobs in one environment. What they did stays in `done`, whatever comes after them.
+fn perform(
+    args: &LoadArgs,
+    far: &FarJobs,
+    environment: &mut dyn Environment,
+    done: &mut Vec<Done>,
+) -> Outcome {
+    let environment_name = environment.name().to_owned();
     let mut machine = environment.start().map_err(lab_failure)?;
     make_file(machine.as_mut())?;
-    let mut started = Vec::new();
-    let repetitions = Repetitions::measure(args.repeat.rule(), spec, |spec| {
-        let (began, outcome, host) = once(machine.as_mut(), spec)?;
-        started.push(began);
-        Ok((outcome, host))
-    })?;
+    let mut ran = Ok(());
+    for (job, spec) in &far.loads {
+        let mut started = Vec::new();
+        let repetitions = Repetitions::measure(args.repeat.rule(), spec, |spec| {
+            let (began, outcome, host) = once(machine.as_mut(), spec)?;
+            started.push(began);
+            Ok((outcome, host))
+        })?;
+        let started_unix_ns = started.get(repetitions.median_index()).copied().unwrap_or(0);
+        let name = match job {
+            Some(job) => format!("{environment_name}/{job}"),
+            None => environment_name.clone(),
+        };
+        let one = Done { name: Some(name), repetitions, settled: None, started_unix_ns };
+        if !args.shape.json {
+            report::write_table(&one)?;
+        }
+        ran = ran.and(one.repetitions.outcomes().map(verdict).fold(Ok(()), Outcome::and));
+        done.push(one);
+        // A job after one that failed would measure what that one left.
+        if ran.is_err() || interrupt::requested() {
+            break;
+        }
+    }
     machine.shut_down();
-    let started_unix_ns = started.get(repetitions.median_index()).copied().unwrap_or(0);
-    Ok(Done { name: Some(name), repetitions, settled: None, started_unix_ns })
+    ran
 }
 
 /// Has a machine elsewhere write its test file.

@@ -67,14 +67,19 @@ pub fn read(args: &LoadArgs, given: &LoadSpec, matches: Option<&ArgMatches>) -> 
     };
     let format = if path.is_some() { args.spec.format.into() } else { Some(Format::FioCommand) };
     let target_of = |target: &str| args.shape.target.clone().unwrap_or_else(|| PathBuf::from(target));
+    // In environments a file of its own stands for whatever target a job names.
+    let elsewhere = !args.environment.is_empty();
     let size_of = |target: &str| {
+        if elsewhere {
+            return args.shape.common.size;
+        }
         let mut file = File::open(target_of(target)).ok()?;
         file.seek(SeekFrom::End(0)).ok().filter(|bytes| *bytes > 0)
     };
     let surroundings = Surroundings {
         variable: &|name| std::env::var(name).ok(),
         size_of: &size_of,
-        sector_of: &|target| sector_bytes(&target_of(target)),
+        sector_of: &|target| (!elsewhere).then(|| sector_bytes(&target_of(target))).flatten(),
         text_of: &|name| included(name, path),
         processors: std::thread::available_parallelism().map_or(1, |count| count.get() as u64),
         memory_bytes: kernel_figure("/proc/meminfo", "MemTotal:"),
@@ -92,7 +97,8 @@ pub fn read(args: &LoadArgs, given: &LoadSpec, matches: Option<&ArgMatches>) -> 
         for (_, replace) in OVERRIDES.iter().filter(|(name, _)| explicit(name)) {
             replace(&mut load, given);
         }
-        let target = args.shape.target.clone().or(target.map(PathBuf::from)).ok_or_else(|| {
+        let named = target.map(PathBuf::from).or_else(|| elsewhere.then(PathBuf::new));
+        let target = args.shape.target.clone().or(named).ok_or_else(|| {
             usage(format!("job {name:?} names no target that can be used here: give --target"))
         })?;
         let size_bytes = args.shape.common.size.or(size_bytes);

@@ -29,7 +29,7 @@ pub(crate) const EDGES: &[(&str, &[&str])] = &[
     ("fence-daemon", &["fence", "fence-sim", "model", "nbd", "units", "workload"]),
     ("counters", &["record"]),
     ("engine", &["counters", "nbd", "units", "workload", "record"]),
-    ("workloads", &["counters", "engine", "record", "units", "workload"]),
+    ("workloads", &["counters", "engine", "host", "record", "units", "workload"]),
     ("users", &["counters", "engine", "record", "units", "workload"]),
     ("oltp", &["engine", "mark", "record", "tls", "units", "users", "workload"]),
     ("host", &["record"]),

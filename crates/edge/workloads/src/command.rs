@@ -1,22 +1,19 @@
 //! Somebody else's program, run where its storage is to be measured.
 
-use std::fs;
 use std::io::{self, Read};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use rustix::mount::{MountFlags, mount};
-use rustix::process::{Pid, Signal, kill_process_group};
 use virtbench_counters::machine_cpu_ns;
 use virtbench_engine::monotonic_ns;
 use virtbench_record::{Better, CommandEnd};
 use virtbench_workload::CommandSpec;
 
 use crate::machine::disk_operations;
-use crate::mount::{Mount, folder};
+use crate::mount::{Mount, folder, furnish};
+use crate::program_group::{ProgramGroup, signal_of};
 use crate::runner::{RunError, Runner, Storage, Watch};
 use crate::sheet::Sheet;
 
@@ -54,15 +51,16 @@ impl Program {
         Ok(Self { spec: spec.clone(), directory, disk, _mount: mount })
     }
 
-    fn start(&self) -> io::Result<(Child, io::PipeReader)> {
+    fn start(&self) -> io::Result<(Child, ProgramGroup, io::PipeReader)> {
         let (reader, writer) = io::pipe()?;
         let mut command = Command::new(&self.spec.words[0]);
-        command.args(&self.spec.words[1..]).current_dir(&self.directory).process_group(0);
+        command.args(&self.spec.words[1..]).current_dir(&self.directory);
         command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
         if self.disk.is_some() {
             command.env_clear().env("PATH", SEARCH_PATH).env("HOME", "/").env("LC_ALL", "C");
         }
-        Ok((command.spawn()?, reader))
+        let (child, group) = ProgramGroup::spawn(&mut command)?;
+        Ok((child, group, reader))
     }
 }
 
@@ -75,18 +73,18 @@ impl Runner for Program {
         let program = &self.spec.words[0];
         let (cpu_before, disk_before) = (machine_cpu_ns(), self.disk.as_deref().and_then(disk_operations));
         let begin_ns = monotonic_ns();
-        let (mut child, reader) = self
+        let (mut child, group, reader) = self
             .start()
             .map_err(|source| RunError::resource(format!("starting the command {program}"), source))?;
         let kept = self.spec.output_bytes as usize;
         let listener = thread::Builder::new()
             .spawn(move || tail(reader, kept))
             .map_err(|source| RunError::resource("starting a thread", source))?;
-        let (status, timed_out) = wait(&mut child, watch);
+        let (status, timed_out) = wait(&mut child, &group, watch);
         let elapsed_ns = monotonic_ns() - begin_ns;
         let (cpu, disk) = (machine_cpu_ns(), self.disk.as_deref().and_then(disk_operations));
         // Whatever it left running would disturb the next run, and holds the pipe open.
-        signal(&child, Signal::KILL);
+        group.kill();
         let listened_ns = monotonic_ns();
         while !listener.is_finished() && monotonic_ns() - listened_ns < END_LIMIT_NS {
             thread::sleep(PAUSE);
@@ -95,7 +93,7 @@ impl Runner for Program {
             if listener.is_finished() { listener.join().unwrap_or_default() } else { Default::default() };
         let end = CommandEnd {
             exit_code: status.and_then(|status| status.code()),
-            signal: status.and_then(|status| status.signal()),
+            signal: status.and_then(signal_of),
             timed_out,
             output: String::from_utf8_lossy(&output).into_owned(),
             output_bytes,
@@ -127,7 +125,7 @@ impl Runner for Program {
 }
 
 /// Waits for its end, or ends it; gives how it ended and whether its time was over.
-fn wait(child: &mut Child, watch: &Watch<'_>) -> (Option<ExitStatus>, bool) {
+fn wait(child: &mut Child, group: &ProgramGroup, watch: &Watch<'_>) -> (Option<ExitStatus>, bool) {
     let mut asked_ns = None;
     loop {
         match child.try_wait() {
@@ -137,23 +135,16 @@ fn wait(child: &mut Child, watch: &Watch<'_>) -> (Option<ExitStatus>, bool) {
         }
         match asked_ns {
             None if watch.is_over() => {
-                signal(child, Signal::TERM);
+                group.ask_to_end();
                 asked_ns = Some(monotonic_ns());
             }
             Some(asked_ns) if monotonic_ns() - asked_ns > END_LIMIT_NS => {
-                signal(child, Signal::KILL);
+                group.kill();
                 let _ = child.kill();
             }
             _ => {}
         }
         thread::sleep(PAUSE);
-    }
-}
-
-/// Tells it and what it started.
-fn signal(child: &Child, signal: Signal) {
-    if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-        let _ = kill_process_group(group, signal);
     }
 }
 
@@ -178,24 +169,6 @@ fn tail(mut reader: impl Read, kept: usize) -> (Vec<u8>, u64) {
     let surplus = last.len().saturating_sub(kept);
     last.drain(..surplus);
     (last, all)
-}
-
-/// What programs expect to be there, and a guest of ours has not.
-fn furnish() -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    for folder in ["/tmp", "/dev/shm", "/run", "/var/run"] {
-        fs::create_dir_all(folder)?;
-        fs::set_permissions(folder, fs::Permissions::from_mode(0o1777))?;
-    }
-    if !is_mounted("/dev/shm")? {
-        mount("tmpfs", "/dev/shm", "tmpfs", MountFlags::empty(), None)?;
-    }
-    Ok(())
-}
-
-fn is_mounted(place: &str) -> io::Result<bool> {
-    let mounts = fs::read_to_string("/proc/mounts")?;
-    Ok(mounts.lines().any(|line| line.split(' ').nth(1).is_some_and(|at| Path::new(at) == Path::new(place))))
 }
 
 #[cfg(test)]

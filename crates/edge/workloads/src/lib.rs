@@ -15,18 +15,9 @@ mod caches;
 #[cfg(windows)]
 #[path = "windows/caches.rs"]
 mod caches;
-#[cfg(unix)]
-mod command;
-#[cfg(windows)]
-#[path = "windows/command.rs"]
 mod command;
 mod cpu;
-#[cfg(unix)]
 mod file_workload;
-#[cfg(windows)]
-#[path = "windows/file_workload.rs"]
-mod file_workload;
-#[cfg(unix)]
 pub mod files;
 #[cfg(unix)]
 mod machine;
@@ -36,7 +27,15 @@ mod machine;
 mod memory;
 #[cfg(unix)]
 mod mount;
+#[cfg(windows)]
+#[path = "windows/mount.rs"]
+mod mount;
 mod prepare;
+#[cfg(unix)]
+mod program_group;
+#[cfg(windows)]
+#[path = "windows/program_group.rs"]
+mod program_group;
 mod run;
 mod runner;
 mod series;

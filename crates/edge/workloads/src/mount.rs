@@ -1,7 +1,8 @@
 //! A file system on a disk that was made for this, for as long as a workload needs it.
 
 use std::fs::{self, File};
-use std::os::unix::fs::FileExt;
+use std::io;
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
@@ -85,6 +86,23 @@ fn filesystem(file: &File) -> std::io::Result<Option<&'static str>> {
     } else {
         None
     })
+}
+
+/// What programs expect to be there, and a guest of ours has not.
+pub(crate) fn furnish() -> io::Result<()> {
+    for folder in ["/tmp", "/dev/shm", "/run", "/var/run"] {
+        fs::create_dir_all(folder)?;
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o1777))?;
+    }
+    if !is_mounted("/dev/shm")? {
+        mount("tmpfs", "/dev/shm", "tmpfs", MountFlags::empty(), None)?;
+    }
+    Ok(())
+}
+
+fn is_mounted(place: &str) -> io::Result<bool> {
+    let mounts = fs::read_to_string("/proc/mounts")?;
+    Ok(mounts.lines().any(|line| line.split(' ').nth(1).is_some_and(|at| Path::new(at) == Path::new(place))))
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use crate::exit::{Failure, Kind};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Every VM runs the same workload, and all start at one moment. A workload is written as for `virtbench \
-workload` (memory, cpu, bonnie, iozone, fileserver, mailserver, webserver, MODEL.f, dbench), or is a \
+workload` (memory, cpu, bonnie, iozone, fileserver, mailserver, webserver, MODEL.f, dbench, command), or is a \
 load: load:size=4k,read=70,random=100,outstanding=16,time=10s. Each VM has a disk of its own, with a file \
 system where the workload needs one.
 

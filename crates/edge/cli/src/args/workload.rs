@@ -39,6 +39,8 @@ A workload is written as in studies: NAME[:KEY=VALUE,...].
   dbench   clients that replay a loadfile
            file      [/usr/share/dbench/client.txt]
            threads, client-rate   clients, and bytes a second that each may move [1, no limit]
+  command [:KEY=VALUE,...] -- PROGRAM WORDS   a program of yours, run in the folder: how long it takes, what the
+           machine's processors do meanwhile, how it ends, the end of its output. Words are quoted as for a shell
 
 All that work on files need --dir, and have:
   cache         between phases: drop, keep, or direct (bonnie and iozone) [drop]
@@ -66,7 +68,8 @@ Examples:
   virtbench workload fileserver:threads=8,run=30s,runs=3 --dir /srv
   virtbench workload mailserver:rate=200/s --dir /srv
   virtbench workload bonnie:runs=1 --dir /srv
-  virtbench workload dbench:threads=10 --dir /srv")]
+  virtbench workload dbench:threads=10 --dir /srv
+  virtbench workload 'command:runs=3 -- make -j4' --dir /srv/source")]
 pub struct WorkloadArgs {
     /// What is run: NAME[:KEY=VALUE,...], see below
     #[arg(value_name = "WORKLOAD", value_parser = read_workload)]

@@ -2,16 +2,16 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, BufWriter, Read, Write};
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
-use virtbench_engine::{Buffers, monotonic_ns, thread_cpu_ns};
+use virtbench_engine::{Buffers, Positioned, monotonic_ns, thread_cpu_ns};
 use virtbench_units::Random;
 use virtbench_workload::files::{BonnieSpec, CharacterIo};
 
 use crate::files::board::{Ended, Part};
+use crate::files::calls::sync_files;
 use crate::files::model::shuffle;
 use crate::files::outside::Outside;
 use crate::files::trials::{Trial, Trials};
@@ -239,7 +239,8 @@ fn seeker(
     Ok(part)
 }
 
-/// Creates, looks up and deletes small files: in the order of their names, or in none.
+/// Creates, looks up and deletes small files: in the order of their names, or in none. What was created or deleted counts once the disk has
+/// it: Bonnie++ ends these tests with a `sync`.
 fn small_files(spec: &BonnieSpec, trials: &mut Trials<'_>, order: &str, random: bool) -> Result<(), Ended> {
     let folder = trials.path(order);
     fs::create_dir(&folder).map_err(|error| Ended::by("making", &folder, &error))?;
@@ -257,7 +258,7 @@ fn small_files(spec: &BonnieSpec, trials: &mut Trials<'_>, order: &str, random: 
                 create(&path(number), spec.small_file_bytes, &mut buffers)
             })?;
         }
-        reach_disk(&folder)
+        sync_files(&folder)
     })?;
     if random {
         shuffle(&mut numbers, &mut trials.random);
@@ -270,13 +271,8 @@ fn small_files(spec: &BonnieSpec, trials: &mut Trials<'_>, order: &str, random: 
     }
     trials.test(&format!("delete-{order}"), &folder, |trial| {
         numbers.iter().try_for_each(|&number| trial.operate(0, || fs::remove_file(path(number))))?;
-        reach_disk(&folder)
+        sync_files(&folder)
     })
-}
-
-/// What was created or deleted counts once the disk has it: Bonnie++ ends these tests with a `sync`.
-fn reach_disk(folder: &Path) -> io::Result<()> {
-    Ok(rustix::fs::syncfs(File::open(folder)?)?)
 }
 
 #[allow(clippy::cast_possible_truncation)]

@@ -35,6 +35,9 @@ pub enum FilesError {
         /// What is free, in bytes.
         free_bytes: u64,
     },
+    /// The system has not what the load needs.
+    #[error("{0}")]
+    Lacking(&'static str),
     /// It was interrupted before anything was measured.
     #[error("interrupted while the files were being made; nothing is left of them")]
     Interrupted,
@@ -68,5 +71,5 @@ impl FilesError {
 
 /// Whether the operating system says that the file system, or a quota, is full.
 pub(crate) fn is_full(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT))
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }

@@ -4,8 +4,9 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, flock, statvfs};
+use virtbench_host::free_bytes;
 
+use crate::files::calls;
 use crate::files::error::FilesError;
 
 /// The folder's name in the directory that the user named.
@@ -19,7 +20,8 @@ pub struct Folder {
     path: PathBuf,
     /// The user's directory, where it was made too.
     made_parent: Option<PathBuf>,
-    _lock: File,
+    /// Held as long as this value is there.
+    lock: Option<File>,
 }
 
 impl Folder {
@@ -47,13 +49,14 @@ impl Folder {
             .truncate(false)
             .open(&mark)
             .map_err(FilesError::io("make", &mark))?;
-        if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+        if calls::lock_alone(&lock).is_err() {
             return Err(FilesError::Busy(path));
         }
-        let folder = Self { path, made_parent, _lock: lock };
+        let folder = Self { path, made_parent, lock: Some(lock) };
         folder.empty().map_err(FilesError::io("clear", &folder.path))?;
         let text = b"All files beside this one are made and removed by virtbench.\n";
-        (&folder._lock).write_all(text).map_err(FilesError::io("write", &mark))?;
+        let written = folder.lock.iter().try_for_each(|mut lock| lock.write_all(text));
+        written.map_err(FilesError::io("write", &mark))?;
         Ok(folder)
     }
 
@@ -82,10 +85,7 @@ impl Folder {
 
     /// Bytes that its file system has free for us.
     pub(crate) fn free_bytes(&self) -> Result<u64, FilesError> {
-        let stat = statvfs(&self.path)
-            .map_err(io::Error::from)
-            .map_err(FilesError::io("look up the free room at", &self.path))?;
-        Ok(stat.f_bavail * stat.f_frsize)
+        free_bytes(&self.path).map_err(FilesError::io("look up the free room at", &self.path))
     }
 
     /// Whether there is room for so many bytes.
@@ -102,7 +102,7 @@ impl Drop for Folder {
     fn drop(&mut self) {
         // The mark goes last: what a kill leaves behind stays recognisable.
         if self.empty().is_ok() {
-            let _ = fs::remove_file(self.path.join(MARK));
+            calls::remove_locked(&self.path.join(MARK), self.lock.take());
             let _ = fs::remove_dir(&self.path);
         }
         if let Some(parent) = &self.made_parent {
@@ -156,7 +156,7 @@ mod tests {
         let folder = Folder::make(place.path()).unwrap();
         assert!(matches!(Folder::make(place.path()), Err(FilesError::Busy(_))));
         fs::write(folder.path().join("left"), "x").unwrap();
-        let lock = folder._lock.try_clone().unwrap();
+        let lock = folder.lock.as_ref().unwrap().try_clone().unwrap();
         std::mem::forget(folder);
         drop(lock);
         // The forgotten descriptor still holds the lock: only the process's end would let it go.

@@ -2,10 +2,9 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use virtbench_engine::Buffers;
+use virtbench_engine::{Buffers, Positioned};
 use virtbench_units::{Random, format_bytes};
 use virtbench_workload::files::{IozoneSpec, IozoneTest};
 

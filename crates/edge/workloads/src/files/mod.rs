@@ -12,6 +12,11 @@
 mod board;
 mod bonnie;
 mod cache;
+#[cfg(unix)]
+mod calls;
+#[cfg(windows)]
+#[path = "../windows/file_calls.rs"]
+mod calls;
 mod dbench;
 mod error;
 mod folder;

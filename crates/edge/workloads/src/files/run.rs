@@ -3,14 +3,15 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use rustix::system::sysinfo;
 use virtbench_engine::monotonic_ns;
+use virtbench_host::memory_bytes;
 use virtbench_workload::files::{
     BonnieSpec, CacheControl, DbenchAction, DbenchSpec, FileLoad, FileSpec, IozoneSpec,
 };
 
 use crate::files::board::{Board, Ended, Report};
 use crate::files::cache::{Reach, settle};
+use crate::files::calls;
 use crate::files::error::FilesError;
 use crate::files::folder::Folder;
 use crate::files::model::FileTree;
@@ -48,10 +49,10 @@ impl FileRun {
         | FileLoad::Iozone(IozoneSpec { file_bytes, .. }) = &mut spec.load
             && *file_bytes == 0
         {
-            let memory = sysinfo();
-            *file_bytes = memory.totalram.saturating_mul(memory.mem_unit.into()).saturating_mul(2);
+            *file_bytes = memory_bytes().saturating_mul(2);
         }
         spec.validate()?;
+        calls::check(&spec)?;
         let folder = Folder::make(directory)?;
         let (mut trees, mut loadfile) = (Vec::new(), None);
         match &spec.load {
@@ -125,11 +126,13 @@ impl FileRun {
     /// What a reader of the figures should know.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
-        let mut notes = vec![self.reach.note(self.spec.cache).to_owned()];
+        let mut notes = vec![self.reach.note(self.spec.cache)];
         let characters = matches!(&self.spec.load, FileLoad::Bonnie(bonnie) if bonnie.characters.is_some());
         if characters && self.spec.cache == CacheControl::Direct {
-            notes.push("tests of single characters are left out: O_DIRECT moves whole blocks".into());
+            let direct = calls::DIRECT;
+            notes.push(format!("tests of single characters are left out: {direct} moves whole blocks"));
         }
+        notes.extend(calls::remark(&self.spec).map(str::to_owned));
         notes
     }
 

@@ -2,7 +2,6 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use virtbench_engine::{Buffers, monotonic_ns, thread_clock_ns, thread_cpu_ns};
@@ -11,6 +10,7 @@ use virtbench_workload::files::{CacheControl, FileSpec};
 
 use crate::files::board::{Ended, Part, Report};
 use crate::files::cache::{Reach, settle};
+use crate::files::calls;
 use crate::files::folder::Folder;
 use crate::files::outside::Outside;
 
@@ -118,7 +118,7 @@ impl<'a> Trials<'a> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(new).truncate(new);
         if self.direct() {
-            options.custom_flags(libc::O_DIRECT);
+            calls::bypass_cache(&mut options);
         }
         options.open(path)
     }

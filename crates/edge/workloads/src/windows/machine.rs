@@ -53,3 +53,8 @@ pub(crate) fn copied_bytes() -> Option<u64> {
 pub(crate) fn steal_ns() -> Option<u64> {
     None
 }
+
+/// Operations that a disk of our own has completed: there is none on Windows.
+pub(crate) fn disk_operations(_name: &str) -> Option<u64> {
+    None
+}

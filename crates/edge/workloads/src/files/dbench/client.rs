@@ -3,19 +3,18 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File, FileTimes, OpenOptions};
 use std::io;
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::fs::statvfs;
-use virtbench_engine::{Buffers, monotonic_ns};
+use virtbench_engine::{Buffers, Positioned, monotonic_ns};
+use virtbench_host::free_bytes;
 use virtbench_units::SeedSequence;
 use virtbench_workload::files::{DbenchAction, DbenchOp, DbenchSpec, FileSpec};
 
 use super::names::{Names, resolve};
 use crate::files::board::{Board, Ended};
+use crate::files::calls::{is_of_folder, lock_range, open_folder, open_for_times, unlock_range};
 use crate::files::error::{FilesError, is_full};
 use crate::files::pace::{Pacer, sleep_until};
 use crate::files::phase::Phase;
@@ -144,10 +143,11 @@ impl Client {
             DbenchAction::WriteX { handle, offset, size } => self.write(handle, offset, size),
             DbenchAction::Flush { handle } => self.file(handle)?.sync_all().map(moved),
             DbenchAction::LockX { handle, offset, size } => {
-                lock(self.file(handle)?, libc::F_WRLCK, offset, size).map(moved)
+                // Clients share no file, so nobody waits.
+                lock_range(self.file(handle)?, offset, size).map(moved)
             }
             DbenchAction::UnlockX { handle, offset, size } => {
-                lock(self.file(handle)?, libc::F_UNLCK, offset, size).map(moved)
+                unlock_range(self.file(handle)?, offset, size).map(moved)
             }
             DbenchAction::QueryPathInformation { name } => {
                 resolve(&self.path(name));
@@ -156,9 +156,7 @@ impl Client {
             DbenchAction::QueryFileInformation { handle } => {
                 self.file(handle)?.metadata().map(|_| Outcome::Moved(0))
             }
-            DbenchAction::QueryFsInformation => {
-                statvfs(self.names.own()).map(|_| Outcome::Moved(0)).map_err(io::Error::from)
-            }
+            DbenchAction::QueryFsInformation => free_bytes(&self.names.own()).map(|_| Outcome::Moved(0)),
             DbenchAction::SetFileInformation { handle } => self.set_times(handle).map(moved),
             DbenchAction::FindFirst { name, most } => {
                 find_first(&self.path(name), most);
@@ -235,7 +233,7 @@ impl Client {
             how.create(matches!(disposition, CREATE | OPEN_IF | OVERWRITE | OVERWRITE_IF));
             how.truncate(matches!(disposition, OVERWRITE | OVERWRITE_IF));
             match how.open(&path) {
-                Err(error) if error.raw_os_error() == Some(libc::EISDIR) => open_folder(&path)?,
+                Err(error) if is_of_folder(&error, &path) => open_folder(&path)?,
                 other => other?,
             }
         };
@@ -259,7 +257,7 @@ impl Client {
             times = times.set_accessed(accessed).set_modified(modified);
         }
         // By its name, as dbench does: a name that is gone by now is no error.
-        match File::open(&open.path) {
+        match open_for_times(&open.path) {
             Ok(file) => file.set_times(times),
             Err(_) => Ok(()),
         }
@@ -282,10 +280,6 @@ fn unexpected(why: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, why)
 }
 
-fn open_folder(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).custom_flags(libc::O_DIRECTORY).open(path)
-}
-
 fn find_first(path: &Path, most: u32) {
     resolve(path);
     let pattern = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -294,22 +288,5 @@ fn find_first(path: &Path, most: u32) {
     }
     if let Some(Ok(entries)) = path.parent().map(fs::read_dir) {
         let _ = entries.take(most as usize).count();
-    }
-}
-
-/// Takes or gives back a range of a file. Clients share no file, so nobody waits.
-fn lock(file: &File, kind: libc::c_int, offset: u64, size: u32) -> io::Result<()> {
-    #[allow(clippy::cast_possible_truncation)]
-    let request = libc::flock {
-        l_type: kind as libc::c_short,
-        l_whence: libc::SEEK_SET as libc::c_short,
-        l_start: libc::off_t::try_from(offset).unwrap_or(libc::off_t::MAX / 2),
-        l_len: size.into(),
-        l_pid: 0,
-    };
-    // SAFETY: the descriptor is open, and the kernel only reads the struct.
-    match unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLK, &raw const request) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
     }
 }

@@ -9,6 +9,7 @@ use virtbench_engine::Buffers;
 use virtbench_units::Random;
 use virtbench_workload::files::{Draw, FileSet};
 
+use crate::files::calls;
 use crate::files::error::{FilesError, is_full};
 
 /// Shape of the distribution of folder widths, Filebench's default.
@@ -234,11 +235,10 @@ impl FileTree {
 
     /// Opens a file for reading and writing.
     pub(crate) fn open(&self, index: u32, create: bool, dsync: bool) -> std::io::Result<File> {
-        use std::os::unix::fs::OpenOptionsExt;
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(create);
         if dsync {
-            options.custom_flags(libc::O_DSYNC);
+            calls::write_through(&mut options);
         }
         options.open(self.path(index))
     }

@@ -1,10 +1,9 @@
 //! One thread's round.
 
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-use virtbench_engine::{Buffers, monotonic_ns};
+use virtbench_engine::{Buffers, Positioned, monotonic_ns};
 use virtbench_units::Random;
 use virtbench_workload::files::{
     Action, Drawer, FileChoice, FileModel, FileSpec, Io, MAX_FDS, Quit, ThreadFlow,

@@ -121,6 +121,10 @@ fn place(text: &str) -> Result<DesktopPlaceArg, String> {
             let addresses = others.split(',').map(|one| one.trim().parse()).collect::<Result<_, _>>();
             addresses.map(DesktopPlaceArg::Existing).map_err(|error: NoAddress| error.to_string())
         }
+        other if other.starts_with("ssh:") => Err(format!(
+            "{other:?} is no place: desktops are sessions of Linux, natively here or in VMs; one that is there already, of whatever system, \
+             is used by its screen, as in vnc://desk1"
+        )),
         other => Err(format!(
             "{other:?} is no place: write native, vm, or addresses such as vnc://desk1,vnc://desk2:1"
         )),

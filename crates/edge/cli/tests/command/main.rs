@@ -82,4 +82,5 @@ mod users;
 mod verify;
 mod windows;
 mod windows_faults;
+mod windows_studies;
 mod workload;

@@ -4,6 +4,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions};
+use std::io;
 use std::os::windows::ffi::OsStringExt;
 use std::os::windows::fs::OpenOptionsExt;
 use std::os::windows::io::AsRawHandle;
@@ -32,26 +33,31 @@ const ANSWER_BYTES: usize = 4096;
 ///
 /// # Errors
 /// The system does not say.
-pub fn free_bytes(path: &Path) -> std::io::Result<u64> {
+pub fn free_bytes(path: &Path) -> io::Result<u64> {
     let path = wide(path.as_os_str());
     let mut free = 0;
     // SAFETY: the name ends with zero, and the one number that is asked for has a place.
     let is_known = unsafe {
         GetDiskFreeSpaceExW(path.as_ptr(), &raw mut free, std::ptr::null_mut(), std::ptr::null_mut())
     };
-    if is_known == 0 { Err(std::io::Error::last_os_error()) } else { Ok(free) }
+    if is_known == 0 { Err(io::Error::last_os_error()) } else { Ok(free) }
 }
 
 /// What lies under `path`. What cannot be found out is `None`, or `unknown`.
 pub(super) fn disk_facts(path: &Path) -> DiskFacts {
     let volume = std::path::absolute(path).ok().and_then(|path| volume_of(&path));
-    let device = volume.as_ref().and_then(|volume| open_volume(volume));
-    let ask = |property| device.as_ref().and_then(|device| query(device, property));
+    let device = volume.as_ref().map(|volume| open_volume(volume));
+    let device = device.as_ref().map(Result::as_ref);
+    let ask = |property| device.and_then(Result::ok).and_then(|device| query(device, property).ok());
     DiskFacts {
         filesystem: volume.as_deref().and_then(file_system).unwrap_or_else(|| "unknown".into()),
-        device: ask(StorageDeviceProperty)
-            .and_then(|answer| model(&answer))
-            .or_else(|| volume.as_ref().map(|volume| volume.to_string_lossy().into_owned())),
+        device: volume.as_ref().zip(device).map(|(volume, device)| {
+            let answer = match device {
+                Ok(device) => query(device, StorageDeviceProperty),
+                Err(error) => Err(io::Error::new(error.kind(), error.to_string())),
+            };
+            named(&volume.to_string_lossy(), answer)
+        }),
         rotational: ask(StorageDeviceSeekPenaltyProperty).and_then(|answer| {
             let at = std::mem::offset_of!(DEVICE_SEEK_PENALTY_DESCRIPTOR, IncursSeekPenalty);
             Some(*answer.get(at)? != 0)
@@ -94,13 +100,17 @@ fn file_system(volume: &OsStr) -> Option<String> {
 }
 
 /// The device below a volume, opened for questions only, which needs no privilege.
-fn open_volume(root: &OsStr) -> Option<File> {
-    let name = root.to_str()?.trim_end_matches('\\');
-    OpenOptions::new().access_mode(0).share_mode(7).open(format!(r"\\.\{name}")).ok()
+fn open_volume(root: &OsStr) -> io::Result<File> {
+    let root = root.to_string_lossy();
+    let name = root.trim_end_matches('\\');
+    OpenOptions::new().access_mode(0).share_mode(7).open(format!(r"\\.\{name}"))
 }
 
 /// A device's answer to a question about one of its properties.
-fn query(device: &File, property: STORAGE_PROPERTY_ID) -> Option<Vec<u8>> {
+///
+/// # Errors
+/// It has no answer.
+fn query(device: &File, property: STORAGE_PROPERTY_ID) -> io::Result<Vec<u8>> {
     let question = STORAGE_PROPERTY_QUERY {
         PropertyId: property,
         QueryType: PropertyStandardQuery,
@@ -121,7 +131,17 @@ fn query(device: &File, property: STORAGE_PROPERTY_ID) -> Option<Vec<u8>> {
         )
     } != 0;
     answer.truncate(bytes as usize);
-    (is_known && bytes > 0).then_some(answer)
+    if is_known { Ok(answer) } else { Err(io::Error::last_os_error()) }
+}
+
+/// The disk's model; where the system does not tell it, the volume and why that is so.
+fn named(volume: &str, answer: io::Result<Vec<u8>>) -> String {
+    let why = match answer.map(|answer| model(&answer)) {
+        Ok(Some(model)) => return model,
+        Ok(None) => "its description has no name".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    format!("{volume}, model unavailable: {why}")
 }
 
 /// Vendor and product out of a device's description.

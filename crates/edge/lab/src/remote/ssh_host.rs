@@ -44,6 +44,11 @@ impl SshHost {
         }
         let rest = if others.is_empty() { place.to_owned() } else { format!("{place}?{}", others.join("&")) };
         let address = SshAddress::parse(&rest).map_err(|error| error.to_string())?;
+        if let Some(folder) = address.drive_folder() {
+            return Err(format!(
+                "{text}: members are appliances in namespaces of Linux, and {folder} is a folder of Windows: name a Linux machine"
+            ));
+        }
         Ok(Self { address, bridge: bridge.to_owned() })
     }
 
@@ -84,6 +89,7 @@ mod tests {
             ("ssh://metal/srv?bridge=a&bridge=b", "once"),
             ("ssh://metal/srv?bridge=a&color=red", "color=red"),
             ("ssh://metal?bridge=a", "names no folder"),
+            ("ssh://box/C:/bench?bridge=a", "a folder of Windows"),
         ] {
             let error = SshHost::parse(text).unwrap_err();
             assert!(error.contains(word), "{text}: {error}");

@@ -101,9 +101,26 @@ impl Windows {
         format!("ssh://metal{folder}?config={config}")
     }
 
+    /// Its port on loopback, and the file that tells ssh how to reach it.
+    pub fn login(&self) -> (u16, String) {
+        let address = self.address("/C:/x");
+        (self.sshd.port(), address.split_once("?config=").unwrap().1.to_owned())
+    }
+
     /// Where drive C: is.
     pub fn drive(&self) -> PathBuf {
         self.prefix.path().join("drive_c")
+    }
+
+    /// Whether no program with this in its command line runs in it.
+    pub fn has_no_process(&self, words: &str) -> bool {
+        let own = format!("WINEPREFIX={}\0", self.prefix.path().display());
+        let is_here = |process: &fs::DirEntry| {
+            let text = |name| fs::read(process.path().join(name)).unwrap_or_default();
+            let environment = String::from_utf8_lossy(&text("environ")).into_owned() + "\0";
+            environment.contains(&own) && String::from_utf8_lossy(&text("cmdline")).contains(words)
+        };
+        !fs::read_dir("/proc").unwrap().flatten().any(|process| is_here(&process))
     }
 
     /// Where another drive is, which is a folder from now on.

@@ -6,6 +6,14 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Advice, fadvise, fdatasync, sync};
 
+use crate::runner::RunError;
+
+/// Whether the system can do it for a workload with files: it can.
+#[allow(clippy::unnecessary_wraps, reason = "other systems cannot")]
+pub(crate) fn check() -> Result<(), RunError> {
+    Ok(())
+}
+
 /// Empties the page cache: in a guest the whole of it, elsewhere what it holds of `files` alone, as
 /// others' files are none of our business. Returns what a reader should know.
 pub(crate) fn drop_caches(files: &[PathBuf]) -> String {

@@ -4,6 +4,7 @@ use memmap2::MmapMut;
 use virtbench_workload::{Workload, WorkloadSpec};
 
 use crate::ballast;
+use crate::caches;
 use crate::command::Program;
 use crate::cpu::Cpu;
 use crate::file_workload::Files;
@@ -44,6 +45,9 @@ pub fn prepare_until(
     is_over: &dyn Fn() -> bool,
 ) -> Result<Prepared, RunError> {
     spec.validate()?;
+    if spec.drop_caches && spec.workload.needs_storage() {
+        caches::check()?;
+    }
     let mut notes = Vec::new();
     // First, so that what sizes itself by the memory that is free sees what is left.
     let ballast = ballast::take(spec.ballast_bytes, &mut notes)?;

@@ -14,7 +14,7 @@ use virtbench_study::read_workload;
 use crate::operations_proxmox::with_template;
 use crate::support::run_folder::{records, run_json};
 use crate::support::windows::{Shell, Windows};
-use crate::support::{Finished, folder, run, wait_for};
+use crate::support::{Finished, folder, run, virtbench, wait_for};
 
 /// Waits until nothing is left of a run.
 fn is_tidied(machine: &Windows) {
@@ -44,16 +44,21 @@ const DISKSPD: &str = "<Profile><TimeSpans>\
     <DisableOSCache>true</DisableOSCache><WriteRatio>0</WriteRatio><FileSize>2097152</FileSize></Target></Targets></TimeSpan>\
     </TimeSpans></Profile>";
 
-const ICF: &str = "Version 1.1.0\n'TEST SETUP ====\n'Run Time\n'\thours      minutes    seconds\n\t0          0          1\n\
+/// Before, within and after the workers of an `.icf`.
+const ICF: [&str; 3] = [
+    "Version 1.1.0\n'TEST SETUP ====\n'Run Time\n'\thours      minutes    seconds\n\t0          0          1\n\
     'Ramp Up Time (s)\n\t0\n'END test setup\n'ACCESS SPECIFICATIONS ====\n'Access specification name,default assignment\n\thalf,NONE\n\
     'size,% of size,% reads,% random,delay,burst,align,reply\n\t4096,100,50,100,0,1,4096,0\n'END access specifications\n\
-    'MANAGER LIST ====\n'Manager ID, manager name\n\t1,BOX\n'Manager network address\n\t\n'Worker\n\tWorker 1\n'Worker type\n\tDISK\n\
+    'MANAGER LIST ====\n'Manager ID, manager name\n\t1,BOX\n'Manager network address\n\t\n",
+    "'Worker\n\tWorker\n'Worker type\n\tDISK\n\
     'Default target settings for worker\n\
     'Number of outstanding IOs,test connection rate,transactions per connection,use fixed seed,fixed seed value\n\
     \t4,DISABLED,1,DISABLED,0\n'Disk maximum size,starting sector,Data pattern\n\t8192,0,2\n\
     'End default target settings for worker\n'Assigned access specs\n\thalf\n'End assigned access specs\n'Target assignments\n\
-    'Target\n\tC:\n'Target type\n\tDISK\n'End target\n'End target assignments\n'End worker\n'End manager\n'END manager list\n\
-    Version 1.1.0\n";
+    'Target\n\tC:\n'Target type\n\tDISK\n'End target\n'End target assignments\n'End worker\n",
+    "'End manager\n'END manager list\n\
+    Version 1.1.0\n",
+];
 
 #[test]
 fn jobs_that_files_describe_are_applied_on_windows_one_after_another() {
@@ -72,7 +77,8 @@ fn jobs_that_files_describe_are_applied_on_windows_one_after_another() {
     assert!(operations(&jobs[0], "read") > 0 && operations(&jobs[0], "write") == 0, "{json}");
     assert!(operations(&jobs[1], "write") > 0 && operations(&jobs[1], "read") == 0, "{json}");
     assert_eq!(jobs[0]["spec"]["region_bytes"], 4 << 20, "{json}");
-    assert!(json["notes"].to_string().contains("stands for C:"), "{json}");
+    let notes = json["notes"].to_string();
+    assert!(notes.contains("on a test file of 4 MiB in far,"), "{json}");
     let text = fs::read_to_string(&exported).unwrap();
     let results = text.split_once("</Profile>").unwrap().1;
     assert_eq!(results.matches("<TimeSpan>").count(), 2, "{text}");
@@ -81,10 +87,13 @@ fn jobs_that_files_describe_are_applied_on_windows_one_after_another() {
     let done = applied(&machine, &profile, &["--time", "200ms", "--size", "4MiB"]);
     assert_eq!(done.code(), 0, "{done:?}");
     assert_eq!(done.json()["jobs"].as_array().unwrap().len(), 2, "{done:?}");
-    let icf = write(here, "disk.icf", ICF);
+    let [before, worker, after] = ICF;
+    let icf = write(here, "disk.icf", &[before, worker, worker, after].concat());
     let done = applied(&machine, &icf, &["--time", "200ms"]);
     assert_eq!(done.code(), 0, "{done:?}");
-    assert_eq!(done.json()["jobs"][0]["spec"]["region_bytes"], 8192 * 512, "{done:?}");
+    let json = done.json();
+    let spec = &json["jobs"][0]["spec"];
+    assert_eq!((&spec["region_bytes"], &spec["workers"]), (&(8192 * 512).into(), &2.into()), "{json}");
     is_tidied(&machine);
 
     let together = write(here, "together.fio", &FIO.replace("stonewall\n", ""));
@@ -104,15 +113,22 @@ fn jobs_that_files_describe_are_applied_on_windows_one_after_another() {
 
 #[test]
 fn two_machines_with_windows_are_compared_and_disturb_each_other() {
+    let t = std::time::Instant::now();
     let here = folder();
     let (one, other) = thread::scope(|scope| {
         let other = scope.spawn(|| Windows::start(Shell::PowerShell));
         (Windows::start(Shell::Cmd), other.join().unwrap())
     });
     let places = [format!("a={}", one.address("/C:/bench")), format!("b={}", other.address("/C:/bench"))];
+    eprintln!("{:?} before they_are_com", t.elapsed());
     they_are_compared_as_a_file_says(here.path(), &places);
+    eprintln!("{:?} after", t.elapsed());
+    eprintln!("{:?} before they_are_nei", t.elapsed());
     they_are_neighbours(here.path(), &places);
+    eprintln!("{:?} after", t.elapsed());
+    eprintln!("{:?} before one_deviates", t.elapsed());
     one_deviates_beside_this_host(here.path(), &places[0]);
+    eprintln!("{:?} after", t.elapsed());
     is_tidied(&one);
     is_tidied(&other);
 }
@@ -244,6 +260,7 @@ fn files_are_worked_on_and_programs_run_on_windows() {
     for (workload, words) in [
         ("bonnie:size=1MiB,runs=1", "cache=drop is unavailable on Windows"),
         ("fileserver:runs=1", "use cache=keep"),
+        ("iozone:size=1MiB,cache=keep,drop-caches", "drop-caches is unavailable on Windows"),
         ("system:runs=1", "workload system is unavailable on Windows"),
         ("command:runs=1 -- no-such-program.exe", "no-such-program.exe"),
     ] {
@@ -254,7 +271,20 @@ fn files_are_worked_on_and_programs_run_on_windows() {
     machine.shut_down();
     is_tidied(&wine);
     a_program_runs_in_a_study(&wine, here.path());
+    a_killed_study_leaves_no_program(&wine, here.path());
     a_vm_of_proxmox_is_loaded(&wine);
+}
+
+fn a_killed_study_leaves_no_program(machine: &Windows, here: &Path) {
+    let place = format!("far={}", machine.address("/C:/bench"));
+    let out = here.join("killed").display().to_string();
+    let words = ["study", "neighbours", "--vms", "1", "--environment", &place, "--out", &out, "--workload"];
+    let mut child = virtbench().args(words).arg("command -- ping -n 600 127.0.0.1").spawn().unwrap();
+    wait_for("the program", || (!machine.has_no_process("ping")).then_some(()));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    wait_for("the program to end", || machine.has_no_process("ping").then_some(()));
+    is_tidied(machine);
 }
 
 fn a_program_runs_in_a_study(machine: &Windows, here: &Path) {

@@ -33,7 +33,8 @@ pub fn execute(args: &LoadArgs, matches: Option<&ArgMatches>) -> Outcome {
     let named = environments::named(&args.environment)?;
     let plan = options::plan(args, matches)?;
     export::check(&args.spec.export)?;
-    let far = FarJobs::new(&plan, &args.environment)?;
+    let names: Vec<&str> = named.iter().map(|environment| environment.name.as_str()).collect();
+    let far = FarJobs::new(&plan, &names)?;
     if !args.shape.json {
         plan.notes.iter().chain(&far.notes).for_each(|note| tell!("note: {note}"));
         plan.ignored.iter().for_each(|remark| tell!("ignored: {remark}"));

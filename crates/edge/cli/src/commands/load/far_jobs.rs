@@ -1,8 +1,6 @@
 //! The jobs of a plan on a test file in an environment, one after another.
 
-use std::collections::BTreeSet;
-use std::path::Path;
-
+use virtbench_units::format_bytes;
 use virtbench_workload::LoadSpec;
 
 use super::job::{Job, Plan};
@@ -21,21 +19,18 @@ pub struct FarJobs {
 }
 
 impl FarJobs {
-    /// The jobs of `plan` in the environments that are `named` so.
+    /// The jobs of `plan` in the environments of these names.
     ///
     /// # Errors
     /// A job needs others beside it, or more than a test file that is made for it.
-    pub fn new(plan: &Plan, named: &[String]) -> Result<Self, Failure> {
-        for phase in phases(plan) {
-            if !is_plain(&phase) {
-                let names: Vec<&str> =
-                    phase.iter().take(4).filter_map(|(_, job)| job.name.as_deref()).collect();
-                return Err(refused(&format!(
-                    "{} of the file run at the same time or wait for each other, and in an environment jobs run one after \
-                     another: keep one of them in a phase (fio: stonewall; diskspd: one target in a TimeSpan)",
-                    names.join(", ")
-                )));
-            }
+    pub fn new(plan: &Plan, environments: &[&str]) -> Result<Self, Failure> {
+        if let Some(phase) = phases(plan).into_iter().find(|phase| !is_plain(phase)) {
+            let names: Vec<&str> = phase.iter().take(4).filter_map(|(_, job)| job.name.as_deref()).collect();
+            return Err(refused(&format!(
+                "{} of the file run at the same time or wait for each other, and in an environment jobs run one after \
+                 another: keep one of them in a phase (fio: stonewall; diskspd: one target in a TimeSpan)",
+                names.join(", ")
+            )));
         }
         plan.jobs.iter().try_for_each(check)?;
         let size_bytes = plan.jobs.iter().filter_map(Job::made_bytes).max().unwrap_or(DEFAULT_SIZE_BYTES);
@@ -44,18 +39,14 @@ impl FarJobs {
         if loads.is_empty() {
             return Err(Failure::message(Kind::Other, "there is no load to apply"));
         }
-        let targets: BTreeSet<&Path> = plan.jobs.iter().map(|job| job.target.as_path()).collect();
-        let targets: Vec<String> = targets
-            .into_iter()
-            .filter(|target| !target.as_os_str().is_empty())
-            .map(|target| target.display().to_string())
-            .collect();
         let note = || {
-            let place = named.join(", ");
-            format!("a test file in {place}, made for it, stands for {}", targets.join(", "))
+            let (size, place) = (format_bytes(size_bytes), environments.join(" and in "));
+            format!(
+                "jobs run on a test file of {size} in {place}, made for them, in place of what the file names"
+            )
         };
-        let notes = (!targets.is_empty()).then(note).into_iter().collect();
-        Ok(Self { loads, size_bytes, notes })
+        let is_of_file = plan.jobs.iter().any(|job| job.name.is_some());
+        Ok(Self { loads, size_bytes, notes: is_of_file.then(note).into_iter().collect() })
     }
 }
 

@@ -48,6 +48,9 @@ const OVERRIDES: [Override; 19] = [
     ("iopoll", |load, given| load.uring.completion_polling = given.uring.completion_polling),
 ];
 
+/// What fio has a machine say of itself in a job's file.
+const FIGURES: [&str; 3] = ["$ncpus", "$mb_memory", "$pagesize"];
+
 /// Replaces something in every line of the file's mix by what it is in the options' only line.
 fn each_line(load: &mut LoadSpec, given: &LoadSpec, replace: fn(&mut AccessLine, &AccessLine)) {
     if let [given] = given.access.lines.as_slice() {
@@ -85,6 +88,8 @@ pub fn read(args: &LoadArgs, given: &LoadSpec, matches: Option<&ArgMatches>) -> 
         memory_bytes: kernel_figure("/proc/meminfo", "MemTotal:"),
         page_bytes: kernel_figure("/proc/self/smaps", "KernelPageSize:"),
     };
+    let of_this_host = FIGURES.into_iter().filter(|name| elsewhere && holds(&bytes, name));
+    let mut notes: Vec<String> = of_this_host.map(|name| format!("{name} is that of this host")).collect();
     let load = import_within(&bytes, format, args.spec.lenient, &surroundings).map_err(|error| {
         let text = named(&error);
         usage(if text.contains('\n') { format!("\n{text}") } else { text })
@@ -104,7 +109,14 @@ pub fn read(args: &LoadArgs, given: &LoadSpec, matches: Option<&ArgMatches>) -> 
         let size_bytes = args.shape.common.size.or(size_bytes);
         Ok(Job { name: Some(name), target, size_bytes, later_bytes: None, group, schedule, load })
     });
-    Ok(Plan { jobs: jobs.collect::<Result<_, Failure>>()?, notes: load.notes, ignored: load.ignored })
+    let jobs = jobs.collect::<Result<_, Failure>>()?;
+    notes.extend(load.notes);
+    Ok(Plan { jobs, notes, ignored: load.ignored })
+}
+
+/// Whether a text has a word in it.
+fn holds(bytes: &[u8], word: &str) -> bool {
+    bytes.windows(word.len()).any(|part| part == word.as_bytes())
 }
 
 /// The bytes of a file, one more than allowed where there are more.

@@ -98,7 +98,9 @@ impl Command {
             schedule: Schedule::default(),
         };
         if let Some(target) = self.targets.iter().find(|target| of_windows(target)) {
-            findings.note(format!("{target:.60?} is a target of Windows: name one of this machine"));
+            findings.note(format!(
+                "{target:.60?} is a target of Windows and is not used: another one stands for it"
+            ));
         }
         if self.targets.is_empty() {
             vec![job(None)]

@@ -125,7 +125,7 @@ fn job(
     if path.is_none() && !target.is_empty() {
         let target = shorten(target);
         findings.note(format!(
-            "{target:?} is a target of the machine that the file was made on: name one of this machine"
+            "{target:?} is a target of the machine that the file was made on and is not used: another one stands for it"
         ));
     }
     if worker.pattern == Some(0) && spec.access.writes() {

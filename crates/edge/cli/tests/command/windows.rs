@@ -80,9 +80,12 @@ fn linux_and_windows_are_compared_and_the_page_says_which_is_which() {
 fn what_the_agent_asks_of_the_file_is_seen_from_outside() {
     let here = folder();
     let trace = here.path().join("trace");
+    let calls = here.path().join("calls");
     let strace = format!(
-        "exec strace -f -qq -y -e trace=openat,pread64,pwrite64 -o {} wine cmd.exe /c \"$line\"",
-        trace.display()
+        "export WINEDEBUG=-all,trace+file,trace+sync\n\
+         exec strace -f -qq -y -e trace=openat,pread64,pwrite64 -o {} wine cmd.exe /c \"$line\" 2>> {}",
+        trace.display(),
+        calls.display()
     );
     let machine = Windows::with(Shell::Cmd, &strace);
     let far = format!("far={}", machine.address("/C:/bench"));
@@ -105,6 +108,15 @@ fn what_the_agent_asks_of_the_file_is_seen_from_outside() {
         places.len() > 50 && places.iter().all(|at| at.parse::<u64>().is_ok_and(|at| at % 8192 == 0)),
         "{places:?}"
     );
+    // By Wine's own account of the calls: past the cache and overlapped, and four are there whenever the port is asked.
+    let calls = fs::read(&calls).unwrap();
+    let calls = String::from_utf8_lossy(&calls);
+    let opened = calls.lines().rfind(|line| line.contains("CreateFileW") && line.contains("\\\\disk\""));
+    assert!(opened.is_some_and(|line| line.ends_with("attributes 0x60000000")), "{opened:?}");
+    let of_load = calls.split("GetQueuedCompletionStatusEx ");
+    let begun: Vec<usize> = of_load.map(|part| part.matches("trace:file:ReadFile ").count()).collect();
+    let whole = begun.iter().filter(|count| **count == 4).count();
+    assert!(whole > 10 && 2 * whole > begun.len() && begun[1..].iter().all(|count| *count <= 4), "{begun:?}");
 }
 
 #[test]

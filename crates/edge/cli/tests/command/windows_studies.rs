@@ -98,10 +98,7 @@ fn jobs_that_files_describe_are_applied_on_windows_one_after_another() {
 
     let together = write(here, "together.fio", &FIO.replace("stonewall\n", ""));
     let there = write(here, "there.fio", &FIO.replace("[reads]", "allow_file_create=0\n[reads]"));
-    for (spec, words) in [
-        (&together, "reads, writes of the file run at the same time"),
-        (&there, "exists"),
-    ] {
+    for (spec, words) in [(&together, "reads, writes of the file run at the same time"), (&there, "exists")] {
         let done = applied(&machine, spec, &[]);
         assert!(done.code() == 2 && done.stderr.contains(words), "{spec}: {done:?}");
     }

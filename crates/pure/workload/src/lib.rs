@@ -25,7 +25,8 @@ pub use access::{AccessError, AccessLine, AccessSpec, MAX_BLOCK_BYTES, MAX_TRIM_
 pub use arrivals::{ArrivalTimes, Arrivals, Rate};
 pub use classic::{
     CommandSpec, CpuKernel, CpuSpec, MAX_THREADS, MemoryKernel, MemorySpec, Stores, SystemKernel, SystemPart,
-    SystemSpec, Workload, WorkloadError, WorkloadSpec, WorkloadSyntaxError, parse_workload, with_options,
+    SystemSpec, Workload, WorkloadError, WorkloadSpec, WorkloadSyntaxError, names_command, parse_workload,
+    with_options,
 };
 pub use durability::{FlushKind, WriteSync};
 pub use fault::{FaultError, FaultSpec, Verdict};

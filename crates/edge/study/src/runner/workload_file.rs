@@ -6,10 +6,8 @@ use std::path::Path;
 
 use virtbench_formats::{MAX_FILE_BYTES, MAX_LOADFILE_BYTES, read_filebench, read_loadfile};
 use virtbench_workload::files::{FileLoad, FileSpec};
-use virtbench_workload::{CommandSpec, Workload, WorkloadSpec, parse_workload, with_options};
+use virtbench_workload::{Workload, WorkloadSpec, names_command, parse_workload, with_options};
 
-/// How a program of the user's is named.
-const COMMAND: &str = "command";
 /// Where Debian's dbench has its loadfile.
 const DEBIAN_LOADFILE: &str = "/usr/share/dbench/client.txt";
 
@@ -20,11 +18,8 @@ const DEBIAN_LOADFILE: &str = "/usr/share/dbench/client.txt";
 /// # Errors
 /// What cannot be read, in words.
 pub fn read_workload(text: &str, remark: &mut dyn FnMut(&str)) -> Result<WorkloadSpec, String> {
-    // Its words may look like anything.
-    if let Some(rest) =
-        text.strip_prefix(COMMAND).filter(|rest| rest.is_empty() || rest.starts_with([':', ' ']))
-    {
-        return command(rest);
+    if names_command(text) {
+        return parse_workload(text).map_err(|error| error.to_string());
     }
     if let Some((path, options)) = model_file(text) {
         return model(path, options, remark);
@@ -33,24 +28,10 @@ pub fn read_workload(text: &str, remark: &mut dyn FnMut(&str)) -> Result<Workloa
         ("dbench", options) => dbench(options),
         _ => parse_workload(text).map_err(|error| {
             format!(
-                "{error}; a Filebench model is named by its file, MODEL.f, a loadfile by dbench:file=FILE, a program by \
-                 command -- PROGRAM"
+                "{error}; a Filebench model is named by its file, MODEL.f, a loadfile by dbench:file=FILE"
             )
         }),
     }
-}
-
-/// A program, with the options before its words, which are quoted as for a shell.
-fn command(rest: &str) -> Result<WorkloadSpec, String> {
-    let usage = || {
-        "a command is written command[:KEY=VALUE,...] -- PROGRAM WORDS, as in 'command:runs=3 -- make -j4'"
-            .to_owned()
-    };
-    let (options, line) = rest.split_once("-- ").ok_or_else(usage)?;
-    let options = options.trim().trim_start_matches(':');
-    let words = shlex::split(line).ok_or_else(|| format!("{line}: a quotation mark has no end"))?;
-    let workload = Workload::Command(CommandSpec::new(words));
-    with_options(WorkloadSpec::new(workload), options).map_err(|error| error.to_string())
 }
 
 /// The path of a model and its options; nothing where the text names no such file.
@@ -138,21 +119,10 @@ mod tests {
     }
 
     #[test]
-    fn a_program_has_its_words_behind_the_options() {
-        let spec = read_workload("command:runs=2,limit=9s -- cmd.exe /c 'C:\\a b\\x.f' -- y").unwrap();
+    fn the_words_of_a_program_are_taken_for_no_file() {
+        let spec = read_workload("command -- filebench -f x.f").unwrap();
         let Workload::Command(command) = &spec.workload else { panic!("{spec:?}") };
-        assert_eq!(command.words, ["cmd.exe", "/c", "C:\\a b\\x.f", "--", "y"]);
-        assert_eq!((spec.runs, spec.limit_ns), (2, 9_000_000_000));
-        assert_eq!(read_workload("command -- true").unwrap().runs, 5);
-        for (text, word) in [
-            ("command", "-- PROGRAM"),
-            ("command:true", "-- PROGRAM"),
-            ("command -- 'x", "quotation"),
-            ("command --  ", "command"),
-            ("command:size=1 -- x", "size"),
-        ] {
-            assert!(read_workload(text).unwrap_err().contains(word), "{text}");
-        }
+        assert_eq!(command.words, ["filebench", "-f", "x.f"]);
     }
 
     #[test]

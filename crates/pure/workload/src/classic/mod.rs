@@ -19,7 +19,7 @@ use bounds::{check, plain};
 pub use command::CommandSpec;
 pub use cpu::{CpuKernel, CpuSpec};
 pub use memory::{MemoryKernel, MemorySpec, Stores};
-pub use notation::{WorkloadSyntaxError, parse_workload, with_options};
+pub use notation::{WorkloadSyntaxError, names_command, parse_workload, with_options};
 pub use system::{SystemKernel, SystemPart, SystemSpec};
 
 use crate::files::FileSpec;

@@ -8,7 +8,8 @@ use virtbench_units::{format_bytes, format_duration_ns, parse_bytes, parse_durat
 use crate::files::FileSpec;
 
 use super::{
-    CpuKernel, CpuSpec, MemorySpec, Stores, SystemKernel, SystemSpec, Workload, WorkloadError, WorkloadSpec,
+    CommandSpec, CpuKernel, CpuSpec, MemorySpec, Stores, SystemKernel, SystemSpec, Workload, WorkloadError,
+    WorkloadSpec,
 };
 
 /// A text that is no workload.
@@ -39,24 +40,54 @@ pub enum WorkloadSyntaxError {
         /// What is wrong.
         why: String,
     },
+    /// A program whose words cannot be told.
+    #[error(
+        "{why}: a program is written command[:KEY=VALUE,...] -- PROGRAM WORDS, as in 'command:runs=3 -- make -j4'"
+    )]
+    Command {
+        /// What is wrong.
+        why: &'static str,
+    },
     /// It can be read, but makes no sense.
     #[error(transparent)]
     Nonsense(#[from] WorkloadError),
 }
 
 fn names() -> String {
-    ["memory", "cpu", "system"].into_iter().chain(FileSpec::NAMES).collect::<Vec<_>>().join(", ")
+    ["memory", "cpu", "system", COMMAND].into_iter().chain(FileSpec::NAMES).collect::<Vec<_>>().join(", ")
 }
 
 /// Keys that every workload has.
 const COMMON: &str = "runs, time, ramp, limit, interval, seed, ballast, drop-caches, count";
 
-/// Reads a workload such as `memory`, `memory:threads=2,stores=regular` or
-/// `cpu:kernels=sha+fft,kernel=500ms,ballast=64MiB`, and validates it.
+/// How a program of the user's is named, and what its words stand behind.
+const COMMAND: &str = "command";
+const WORDS: &str = "-- ";
+
+/// Whether a text names a program of the user's, whose words may look like anything.
+#[must_use]
+pub fn names_command(text: &str) -> bool {
+    text.strip_prefix(COMMAND).is_some_and(|rest| rest.is_empty() || rest.starts_with([':', ' ']))
+}
+
+/// A program, with options before its words, which are quoted as for a shell.
+fn command(text: &str) -> Result<WorkloadSpec, WorkloadSyntaxError> {
+    let wrong = |why| WorkloadSyntaxError::Command { why };
+    let (options, line) = text.split_once(WORDS).ok_or_else(|| wrong("no program is named"))?;
+    let options = options.trim_start_matches(COMMAND).trim().trim_start_matches(':');
+    let words = shlex::split(line).ok_or_else(|| wrong("a quotation mark has no end"))?;
+    with_options(WorkloadSpec::new(Workload::Command(CommandSpec::new(words))), options)
+}
+
+/// Reads a workload such as `memory`, `memory:threads=2,stores=regular`,
+/// `cpu:kernels=sha+fft,kernel=500ms,ballast=64MiB` or `command:runs=3 -- make -j4`, and validates it.
 ///
 /// # Errors
 /// No such workload or key, a value that cannot be read, or one outside its limits.
 pub fn parse_workload(text: &str) -> Result<WorkloadSpec, WorkloadSyntaxError> {
+    if names_command(text) {
+        return command(text);
+    }
     let (name, options) = text.split_once(':').unwrap_or((text, ""));
     let workload = match name.trim() {
         "memory" => Workload::Memory(MemorySpec::default()),
@@ -206,8 +237,16 @@ impl fmt::Display for WorkloadSpec {
             // A space inside a value is for people; the notation does without.
             write!(f, "{}{key}={}", if index == 0 { ':' } else { ',' }, value.replace(' ', ""))?;
         }
-        Ok(())
+        match &self.workload {
+            Workload::Command(command) => write!(f, " {WORDS}{}", in_one_line(&command.words)),
+            _ => Ok(()),
+        }
     }
+}
+
+/// Words of a program as they are given back by [`parse_workload`]. None of them has a zero in it.
+fn in_one_line(words: &[String]) -> String {
+    shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "))
 }
 
 fn memory_options(spec: &MemorySpec) -> Vec<(&'static str, String)> {

@@ -68,3 +68,25 @@ proptest! {
         let _ = parse_workload(&text);
     }
 }
+
+#[test]
+fn a_program_has_its_words_behind_the_options() {
+    let text = r"command:runs=2,limit=9s -- cmd.exe /c 'C:\a b\x.f' -- y";
+    let spec = parse_workload(text).unwrap();
+    let Workload::Command(command) = &spec.workload else { panic!("{spec:?}") };
+    assert_eq!(command.words, ["cmd.exe", "/c", r"C:\a b\x.f", "--", "y"]);
+    assert_eq!((spec.runs, spec.limit_ns), (2, 9_000_000_000));
+    assert_eq!(parse_workload(&spec.to_string()).unwrap(), spec, "{spec}");
+    assert_eq!(parse_workload("command -- true").unwrap().to_string(), "command -- true");
+    for (text, word) in [
+        ("command", "no program is named"),
+        ("command:true", "-- PROGRAM"),
+        ("command -- 'x", "quotation"),
+        ("command --  ", "command"),
+        ("command:size=1 -- x", "size"),
+        ("commands -- x", "is no workload"),
+    ] {
+        let why = parse_workload(text).unwrap_err().to_string();
+        assert!(why.contains(word), "{text}: {why}");
+    }
+}

@@ -37,6 +37,7 @@ pub(crate) const EDGES: &[(&str, &[&str])] = &[
     ("libvirt", &[]),
     ("tls", &[]),
     ("https", &["tls"]),
+    ("openstack", &["https"]),
     ("proxmox", &["https"]),
     ("vsphere", &["https"]),
     ("samples", &["record", "units", "workload"]),
@@ -45,7 +46,7 @@ pub(crate) const EDGES: &[(&str, &[&str])] = &[
     ("lab", &["agent", "agents", "host", "libvirt", "mark", "recipe", "record", "units", "workload"]),
     ("appliance", &["lab", "recipe", "units"]),
     ("operations", &["record", "units"]),
-    ("platforms", &["lab", "libvirt", "mark", "operations", "proxmox", "record", "units", "vsphere"]),
+    ("platforms", &["lab", "libvirt", "mark", "openstack", "operations", "proxmox", "record", "units", "vsphere"]),
     ("profiler", &["counters", "record"]),
     (
         "study",

@@ -38,10 +38,25 @@ pub struct Answer {
     pub status: u16,
     /// The body.
     pub body: Vec<u8>,
-    /// The first cookie that was set, as `NAME=VALUE`.
-    pub cookie: Option<String>,
+    /// Names, in small letters, and values.
+    headers: Vec<(String, String)>,
     /// From the moment at which the request was handed over until the answer began: the network's and the server's.
     pub waited: Duration,
+}
+
+impl Answer {
+    /// The value of a header by its name in small letters, the first where there are several.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The first cookie that was set, as `NAME=VALUE`.
+    #[must_use]
+    pub fn cookie(&self) -> Option<&str> {
+        let cookie = self.header("set-cookie")?;
+        Some(cookie.split(';').next().unwrap_or(cookie).trim())
+    }
 }
 
 /// A server's HTTP side. Threads share it; each request has a connection of its own meanwhile.
@@ -101,11 +116,13 @@ impl HttpsServer {
         };
         let mut response = sent.map_err(error)?;
         let waited = begun.elapsed();
-        let cookie = response.headers().get("set-cookie").and_then(|cookie| cookie.to_str().ok());
-        let cookie = cookie.map(|cookie| cookie.split(';').next().unwrap_or(cookie).trim().to_owned());
+        let headers = response.headers().iter().filter_map(|(name, value)| {
+            Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned()))
+        });
+        let headers = headers.collect();
         let status = response.status().as_u16();
         let body = response.body_mut().with_config().limit(MOST_BYTES).read_to_vec().map_err(error)?;
-        Ok(Answer { status, body, cookie, waited })
+        Ok(Answer { status, body, headers, waited })
     }
 
     /// Breaks requests that are in flight; later ones fail.

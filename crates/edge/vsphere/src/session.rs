@@ -175,7 +175,7 @@ impl Session {
 
 fn log_in(wire: &Wire, request: &Request, limit: Limit) -> Result<String, VsphereError> {
     let answer = wire.post(request.method, &request.envelope, None, longest(limit))?;
-    let cookie = answer.cookie.clone();
+    let cookie = answer.cookie().map(str::to_owned);
     understand(wire, request, answer.status, &answer.body, |_| Ok(()))?;
     cookie.ok_or_else(|| VsphereError::Garbled {
         host: wire.host().to_owned(),

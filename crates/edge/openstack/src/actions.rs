@@ -1,0 +1,157 @@
+//! What the cloud itself recorded of an operation (`os-instance-actions`): when its conductor, scheduler and hosts worked on it.
+
+use std::time::{Duration, SystemTime};
+
+use serde::Deserialize;
+
+use crate::fault::Fault;
+use crate::time;
+
+/// The action that a request began.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Action {
+    start_time: Option<String>,
+    updated_at: Option<String>,
+    /// `Error` where it failed.
+    message: Option<String>,
+    events: Option<Vec<Event>>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct Event {
+    event: String,
+    start_time: Option<String>,
+    finish_time: Option<String>,
+    result: Option<String>,
+    details: Option<String>,
+}
+
+/// How long services worked on an operation, by the cloud's own clock. MySQL keeps whole seconds of it, so that one operation's lengths are a second
+/// off, and their mean over many is not.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Told {
+    /// From when the API took it until the last of it was over.
+    pub elapsed: Duration,
+    /// While no service worked on it: it lay in a queue.
+    pub queued: Duration,
+    /// While the conductor did; with the scheduler's answer, where no event tells that apart.
+    pub conductor: Duration,
+    /// While the conductor waited for the scheduler.
+    pub scheduler: Duration,
+    /// While hosts did.
+    pub compute: Duration,
+}
+
+/// A span of time.
+type Span = (SystemTime, SystemTime);
+
+impl Event {
+    fn span(&self) -> Option<Span> {
+        let from = time::parse(self.start_time.as_deref()?)?;
+        Some((from, time::parse(self.finish_time.as_deref()?)?.max(from)))
+    }
+
+    fn is_of_scheduler(&self) -> bool {
+        self.event == "schedule_instances"
+    }
+
+    fn is_of_compute(&self) -> bool {
+        self.event.starts_with("compute_")
+    }
+}
+
+impl Action {
+    fn events(&self) -> &[Event] {
+        self.events.as_deref().unwrap_or_default()
+    }
+
+    /// Why it failed; nothing where it did not.
+    pub fn fault(&self, request: &str) -> Option<Fault> {
+        let failed = self.events().iter().find(|event| event.result.as_deref() == Some("Error"));
+        if self.message.as_deref() != Some("Error") && failed.is_none() {
+            return None;
+        }
+        let details = failed.and_then(|event| event.details.as_deref()).unwrap_or("the cloud gives no reason to this role");
+        let at = failed.map(|event| format!("{} failed: ", event.event)).unwrap_or_default();
+        Some(Fault::new(0, &format!("{at}{details}"), Some(request)))
+    }
+
+    /// Who worked for how long; nothing where the cloud shows no events.
+    pub fn told(&self) -> Option<Told> {
+        let spans = |wanted: &dyn Fn(&Event) -> bool| {
+            self.events().iter().filter(|event| wanted(event)).filter_map(Event::span).collect::<Vec<_>>()
+        };
+        let all = spans(&|_| true);
+        let last = all.iter().map(|(_, to)| *to).max()?;
+        let begun = time::parse(self.start_time.as_deref()?)?;
+        let updated = self.updated_at.as_deref().and_then(time::parse).unwrap_or(last);
+        let elapsed = last.max(updated).duration_since(begun).unwrap_or_default();
+        let scheduler = spans(&Event::is_of_scheduler);
+        let compute = spans(&Event::is_of_compute);
+        let conductor = spans(&|event: &Event| !event.is_of_compute() && !event.is_of_scheduler());
+        // One waits for the other: what the other does is its time alone.
+        let (computing, scheduling) = (covered(&compute), covered(&scheduler));
+        let conducting = covered(&[conductor, compute, scheduler].concat()).saturating_sub(computing + scheduling);
+        let queued = elapsed.saturating_sub(covered(&all));
+        Some(Told { elapsed, queued, conductor: conducting, scheduler: scheduling, compute: computing })
+    }
+}
+
+/// The time that lies within any of these.
+fn covered(spans: &[Span]) -> Duration {
+    let mut spans = spans.to_vec();
+    spans.sort();
+    let (mut sum, mut until) = (Duration::ZERO, SystemTime::UNIX_EPOCH);
+    for (from, to) in spans {
+        sum += to.duration_since(from.max(until)).unwrap_or_default();
+        until = until.max(to);
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn services_are_told_apart_by_their_events() {
+        let at = |second: u32| format!("2026-11-29T04:38:{second:02}.000000");
+        let event = |name: &str, from, to| json!({"event": name, "start_time": at(from), "finish_time": at(to), "result": "Success"});
+        let told = json!({
+            "start_time": at(0), "updated_at": at(20), "message": null,
+            "events": [
+                event("compute_unshelve_instance", 10, 18),
+                event("conductor_unshelve_instance", 2, 7),
+                event("schedule_instances", 3, 6),
+            ],
+        });
+        let action: Action = serde_json::from_value(told).unwrap();
+        let seconds = Duration::from_secs;
+        let expected = Told {
+            elapsed: seconds(20),
+            queued: seconds(7),
+            conductor: seconds(2),
+            scheduler: seconds(3),
+            compute: seconds(8),
+        };
+        assert_eq!((action.told(), action.fault("r")), (Some(expected), None));
+        assert_eq!(Action::default().told(), None);
+    }
+
+    #[test]
+    fn a_failed_action_says_which_event_failed_and_why() {
+        let told = json!({"message": "Error", "events": [
+            {"event": "cold_migrate", "result": "Error", "details": "No valid host was found. No valid host found for cold migrate"},
+        ]});
+        let action: Action = serde_json::from_value(told).unwrap();
+        let fault = action.fault("req-1").unwrap();
+        assert_eq!(fault.kind, crate::fault::FaultKind::NoValidHost);
+        assert!(fault.to_string().starts_with("cold_migrate failed: No valid host"), "{fault}");
+        let silent: Action = serde_json::from_value(json!({"message": "Error"})).unwrap();
+        assert!(silent.fault("r").unwrap().message.contains("no reason to this role"));
+    }
+}

@@ -1,0 +1,149 @@
+//! Which cloud, and what servers there are made of.
+
+use std::fmt;
+
+use percent_encoding::percent_decode_str;
+use virtbench_https::Trust;
+
+use crate::error::OpenStackError;
+
+const FORM: &str =
+    "write for example openstack:mycloud?flavor=m1.tiny&image=cirros&network=private, where clouds.yaml has mycloud";
+const OPTIONS: &str =
+    "flavor=, other-flavor=, image=, network=, region=, interface=, zone=, ca=FILE, thumbprint=HEX, verify=no";
+
+/// A cloud, as an address names it. Its credentials are in clouds.yaml or in `OS_...` variables.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Address {
+    /// Its name in clouds.yaml; empty for that of `OS_CLOUD`, or the one that `OS_AUTH_URL` and others describe.
+    pub cloud: String,
+    /// Whom to believe that it is the server, where clouds.yaml does not say.
+    pub trust: Trust,
+    /// What servers have of processors, memory and disk, by name or id.
+    pub flavor: Option<String>,
+    /// What they are resized to and back.
+    pub other_flavor: Option<String>,
+    /// What their disks begin with, by name or id.
+    pub image: Option<String>,
+    /// Their network by name or id, `none`, or `auto`.
+    pub network: Option<String>,
+    /// The region, where clouds.yaml does not say or another is wanted.
+    pub region: Option<String>,
+    /// `public`, `internal` or `admin`: which of the catalogue's endpoints.
+    pub interface: Option<String>,
+    /// The availability zone in which servers are made.
+    pub zone: Option<String>,
+}
+
+impl Address {
+    /// How every address begins.
+    pub const PREFIX: &str = "openstack:";
+
+    /// Reads `openstack:[CLOUD][?OPTIONS]`.
+    ///
+    /// # Errors
+    /// Why it is no address, with what to write.
+    pub fn parse(text: &str) -> Result<Self, OpenStackError> {
+        Self::read(text).map_err(OpenStackError::Settings)
+    }
+
+    fn read(text: &str) -> Result<Self, String> {
+        let rest =
+            text.strip_prefix(Self::PREFIX).ok_or_else(|| format!("this is no OpenStack cloud: {FORM}"))?;
+        let (cloud, query) = rest.split_once('?').unwrap_or((rest, ""));
+        if cloud.contains(['@', ':', '/']) || cloud.contains(char::is_whitespace) {
+            return Err(format!(
+                "a cloud is named as clouds.yaml names it; its address, user and password are there, or in OS_AUTH_URL, OS_USERNAME, \
+                 OS_PASSWORD and so on: {FORM}"
+            ));
+        }
+        let mut address = Self { cloud: cloud.to_owned(), ..Self::default() };
+        for option in query.split('&').filter(|option| !option.is_empty()) {
+            address.take(option)?;
+        }
+        Ok(address)
+    }
+
+    fn take(&mut self, option: &str) -> Result<(), String> {
+        let (name, value) = option.split_once('=').unwrap_or((option, ""));
+        let value =
+            percent_decode_str(value).decode_utf8().map_err(|_| "the address is not UTF-8".to_owned())?;
+        if self.trust.take(name, &value)? {
+            return Ok(());
+        }
+        let field = match name {
+            "flavor" => &mut self.flavor,
+            "other-flavor" => &mut self.other_flavor,
+            "image" => &mut self.image,
+            "network" => &mut self.network,
+            "region" => &mut self.region,
+            "zone" => &mut self.zone,
+            "interface" if matches!(&*value, "public" | "internal" | "admin") => &mut self.interface,
+            _ => return Err(no_option(name)),
+        };
+        if value.is_empty() {
+            return Err(no_option(name));
+        }
+        *field = Some(value.into_owned());
+        Ok(())
+    }
+}
+
+fn no_option(name: &str) -> String {
+    format!("an OpenStack address has no option {name:?} with this value: {OPTIONS}")
+}
+
+/// Whom to trust is not shown.
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", Self::PREFIX, self.cloud)?;
+        let shown = [
+            ("flavor", &self.flavor),
+            ("other-flavor", &self.other_flavor),
+            ("image", &self.image),
+            ("network", &self.network),
+            ("region", &self.region),
+            ("interface", &self.interface),
+            ("zone", &self.zone),
+        ];
+        let shown = shown.into_iter().filter_map(|(name, value)| Some((name, value.as_deref()?)));
+        for (index, (name, value)) in shown.enumerate() {
+            write!(f, "{}{name}={value}", if index == 0 { '?' } else { '&' })?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_of_openstack_names_a_cloud_and_what_servers_are_made_of() {
+        let text = "openstack:lab?flavor=m1.tiny&image=my%20image&network=none&verify=no&interface=internal";
+        let address = Address::parse(text).unwrap();
+        assert_eq!((address.cloud.as_str(), address.image.as_deref()), ("lab", Some("my image")));
+        assert_eq!(address.trust, Trust::Anybody);
+        assert_eq!(
+            address.to_string(),
+            "openstack:lab?flavor=m1.tiny&image=my image&network=none&interface=internal"
+        );
+        assert_eq!(Address::parse("openstack:").unwrap(), Address::default());
+    }
+
+    #[test]
+    fn what_is_no_address_of_openstack_is_refused_with_what_to_write() {
+        for (text, word) in [
+            ("", "no OpenStack cloud"),
+            ("openstack:https://h:5000/v3", "as clouds.yaml names it"),
+            ("openstack:me:hunter2@h", "as clouds.yaml names it"),
+            ("openstack:c?flavour=x", "no option \"flavour\""),
+            ("openstack:c?image=", "no option"),
+            ("openstack:c?interface=secret", "no option"),
+            ("openstack:c?ca=a&verify=no", "once"),
+        ] {
+            let error = Address::parse(text).unwrap_err().to_string();
+            assert!(error.contains(word) && !error.contains("hunter2"), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,483 @@
+//! Operations, done and followed until their end.
+
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use virtbench_https::{Limit, Polling};
+
+use crate::actions::{Action, Told};
+use crate::client::OpenStack;
+use crate::error::OpenStackError;
+use crate::fault::{Fault, FaultKind};
+use crate::operation::{End, Operation};
+use crate::pages;
+use crate::server::Server;
+use crate::session::{Answered, Call, action, encoded};
+
+/// How long a cloud that is back may take to show what it has done.
+const SETTLE: Duration = Duration::from_secs(5);
+/// Looks that may find a server with nothing being done, and not as it should be, until the cloud is asked what became of the request.
+const IDLE_LOOKS: u32 = 3;
+/// Lines of a console that are asked for.
+const LINES: u32 = 10;
+/// Tasks in which a host is being looked for.
+const SCHEDULING: [&str; 2] = ["scheduling", "resize_prep"];
+
+/// Where the time of an operation went. Its end is known to one look.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OperationTimes {
+    /// What this program needed.
+    pub client: Duration,
+    /// Until the cloud had answered.
+    pub accepted: Duration,
+    /// While a host was looked for, and seen to be.
+    pub scheduling: Duration,
+    /// While it was carried out, and seen to be.
+    pub running: Duration,
+    /// Until its end was known.
+    pub done: Duration,
+    /// Until its effect was seen; nothing where nobody can see it.
+    pub seen: Option<Duration>,
+    /// Between the last look that found it under way and the one that found it over: so much earlier it may have ended.
+    pub uncertainty: Duration,
+    /// How often something was asked again.
+    pub retries: u32,
+    /// Whether the cloud accepted it.
+    pub was_accepted: bool,
+    /// Whether it ended.
+    pub was_over: bool,
+    /// The first request, by which the cloud's logs name it.
+    pub request: Option<String>,
+}
+
+impl OperationTimes {
+    /// All but this program's own.
+    fn elsewhere(&self) -> Duration {
+        self.accepted + self.scheduling + self.running + self.done + self.seen.unwrap_or_default()
+    }
+}
+
+/// A call that was answered: for whom, and when.
+struct Step<'a> {
+    server: &'a str,
+    request: Option<&'a str>,
+    /// Whether the guest runs afterwards.
+    name: String,
+}
+
+impl OpenStack {
+    /// Does an operation on a server, whose id is empty where there is none, and waits until its effect is seen. Where the time went, also of one that
+    /// failed; the id of what it made.
+    pub fn perform(
+        &self,
+        server: &str,
+        operation: &Operation<'_>,
+        limit: Limit,
+    ) -> (OperationTimes, Result<Option<String>, OpenStackError>) {
+        let begun = Instant::now();
+        let mut times = OperationTimes::default();
+        let result = self.steps(server, operation, limit, &mut times);
+        times.client = begun.elapsed().saturating_sub(times.elsewhere());
+        (times, result)
+    }
+
+    fn steps(
+        &self,
+        server: &str,
+        operation: &Operation<'_>,
+        limit: Limit,
+        times: &mut OperationTimes,
+    ) -> Result<Option<String>, OpenStackError> {
+        let (mut id, mut made) = (server.to_owned(), None);
+        for (call, end) in operation.steps(server) {
+            let begun = Instant::now();
+            let answered = match self.session.call(&call, limit) {
+                Err(error @ OpenStackError::Unreachable { was_sent: true, .. }) => {
+                    times.retries += 1;
+                    let found = self.after_outage(&id, operation, end, limit);
+                    times.accepted += begun.elapsed();
+                    made = found?.ok_or(error)?;
+                    continue;
+                }
+                answered => answered.inspect_err(|_| times.accepted += begun.elapsed())?,
+            };
+            times.accepted += answered.waited;
+            times.retries += answered.retries;
+            times.was_accepted = true;
+            times.request = times.request.take().or_else(|| answered.request.clone());
+            if let Some(new) = self.made(&call, operation, &answered)? {
+                if matches!(operation, Operation::Create(_)) {
+                    id.clone_from(&new);
+                }
+                made = Some(new);
+            }
+            let request = answered.request.as_deref();
+            let step = Step { server: &id, request, name: call.to_string() };
+            self.until_its_end(&step, end, made.as_deref(), limit, times)?;
+        }
+        times.was_over = true;
+        let begun = Instant::now();
+        let is_heard = operation.starts_a_guest().then(|| self.hear(&id, limit)).transpose();
+        let elapsed = begun.elapsed();
+        // Where no guest starts, the last look has seen the effect.
+        times.seen = match is_heard {
+            Ok(Some(false)) => None,
+            Ok(None) => Some(Duration::ZERO),
+            Ok(Some(true)) | Err(_) => Some(elapsed),
+        };
+        is_heard.map(|_| made)
+    }
+
+    /// The id of what a call made, if it makes something.
+    fn made(
+        &self,
+        call: &Call,
+        operation: &Operation<'_>,
+        answered: &Answered,
+    ) -> Result<Option<String>, OpenStackError> {
+        let place = match operation {
+            Operation::Create(_) => "/server/id",
+            Operation::CreateImage { .. } => "/image_id",
+            _ => return Ok(None),
+        };
+        let body: Value = self.session.read(call, answered)?;
+        let id = body.pointer(place).and_then(Value::as_str);
+        id.map(|id| Some(id.to_owned())).ok_or_else(|| self.session.garbled(call, "it names nothing that was made"))
+    }
+
+    /// Whether a call whose connection broke was carried out all the same; with what it made.
+    fn after_outage(
+        &self,
+        server: &str,
+        operation: &Operation<'_>,
+        end: End,
+        limit: Limit,
+    ) -> Result<Option<Option<String>>, OpenStackError> {
+        // Somebody answers again, or the outage lasts.
+        self.session.through_outages(&Call::get(""), limit)?;
+        let settled = Limit::at(Instant::now() + SETTLE.min(limit.left()));
+        let mut times = OperationTimes::default();
+        match operation {
+            Operation::Create(new) => {
+                let path = format!("servers/detail?name={}", encoded(&format!("^{}$", new.name)));
+                let mut found = None;
+                pages::each(&self.session, &Call::get(path), limit, |server: Server| {
+                    found = Some(server.id).filter(|_| server.name == new.name).or(found.take());
+                })?;
+                let Some(id) = found else { return Ok(None) };
+                let step = Step { server: &id, request: None, name: "POST servers".into() };
+                self.until_its_end(&step, end, None, limit, &mut times)?;
+                Ok(Some(Some(id)))
+            }
+            // These leave a server as it was: nobody can tell.
+            Operation::Reboot
+            | Operation::LiveMigrate
+            | Operation::Rebuild { .. }
+            | Operation::CreateImage { .. }
+            | Operation::Note { .. }
+            | Operation::Console => Ok(None),
+            _ => {
+                let made = if let Operation::DeleteImage { image } = operation { Some(*image) } else { None };
+                let step = Step { server, request: None, name: String::new() };
+                Ok(self.until_its_end(&step, end, made, settled, &mut times).is_ok().then_some(None))
+            }
+        }
+    }
+
+    fn until_its_end(
+        &self,
+        step: &Step<'_>,
+        end: End,
+        made: Option<&str>,
+        limit: Limit,
+        times: &mut OperationTimes,
+    ) -> Result<(), OpenStackError> {
+        match end {
+            End::Answered => Ok(()),
+            End::Settled(states) => self.follow(step, Some(states), limit, times),
+            End::Gone => self.follow(step, None, limit, times),
+            End::ImageMade => {
+                // In either order: the image is whole before Nova has let go of the server, or after.
+                self.follow(step, Some(&[]), limit, times)?;
+                self.image_is(step, made.unwrap_or_default(), true, limit, times)
+            }
+            End::ImageGone => {
+                let image = step.name.rsplit('/').next().unwrap_or_default();
+                self.image_is(step, made.unwrap_or(image), false, limit, times)
+            }
+        }
+    }
+
+    /// Follows a server until nothing is done with it and it has one of these states, any where there are none; or until it is gone, without
+    /// states.
+    fn follow(
+        &self,
+        step: &Step<'_>,
+        states: Option<&[&str]>,
+        limit: Limit,
+        times: &mut OperationTimes,
+    ) -> Result<(), OpenStackError> {
+        let (polling, begun, followed) = (Polling::start(), Instant::now(), self.watch.follow(step.server));
+        let (mut parts, mut idle, mut after) = (Parts::default(), 0, begun);
+        let mut last = None;
+        let result = loop {
+            let look = match followed.look(&self.session, after, limit) {
+                Err(OpenStackError::Late { limit, .. }) => {
+                    break Err(OpenStackError::Late { what: step.name.clone(), limit, last });
+                }
+                look => look?,
+            };
+            match judged(look.server.as_ref(), states) {
+                Judged::Over => break Ok(()),
+                Judged::Gone => {
+                    let fault = Fault::new(404, "the server is gone", step.request);
+                    break Err(OpenStackError::Fault { what: step.name.clone(), fault });
+                }
+                Judged::Failed(fault) => {
+                    let fault = Fault::new(fault.code, &fault.message, step.request);
+                    break Err(OpenStackError::Fault { what: step.name.clone(), fault });
+                }
+                Judged::Idle => {
+                    idle += 1;
+                    if idle >= IDLE_LOOKS
+                        && let Some(fault) = self.action_fault(step, limit)?
+                    {
+                        break Err(OpenStackError::Fault { what: step.name.clone(), fault });
+                    }
+                }
+                Judged::UnderWay { schedules } => {
+                    idle = 0;
+                    parts.saw(look.asked.saturating_duration_since(begun), schedules);
+                }
+            }
+            last = look.server.as_ref().map(Server::shown);
+            let pause = polling.pause(look.answered_in);
+            if limit.left() <= pause {
+                break Err(OpenStackError::Late { what: step.name.clone(), limit: limit.length(), last });
+            }
+            thread::sleep(pause);
+            // Whoever asks meanwhile asks for this one as well.
+            after = Instant::now().checked_sub(pause / 2).unwrap_or(begun).max(begun);
+        };
+        parts.add_to(times, begun.elapsed());
+        result
+    }
+
+    /// Waits until an image is whole, or gone.
+    fn image_is(
+        &self,
+        step: &Step<'_>,
+        image: &str,
+        is_there: bool,
+        limit: Limit,
+        times: &mut OperationTimes,
+    ) -> Result<(), OpenStackError> {
+        let (polling, begun, mut parts) = (Polling::start(), Instant::now(), Parts::default());
+        let result = loop {
+            let asked = Instant::now();
+            let found = self.image(image, limit)?;
+            match (found.as_ref().map(|image| image.status.as_str()), is_there) {
+                (Some("active"), true) | (None | Some("pending_delete"), false) => break Ok(()),
+                (None | Some("killed" | "deactivated" | "pending_delete"), true) => {
+                    let gone = || Fault::new(404, "the image is gone", step.request);
+                    let fault = self.action_fault(step, limit)?.unwrap_or_else(gone);
+                    break Err(OpenStackError::Fault { what: step.name.clone(), fault });
+                }
+                _ => parts.saw(asked - begun, false),
+            }
+            let pause = polling.pause(asked.elapsed());
+            if limit.left() <= pause {
+                let last = found.map(|image| format!("last found {}", image.status));
+                break Err(OpenStackError::Late { what: step.name.clone(), limit: limit.length(), last });
+            }
+            thread::sleep(pause);
+        };
+        parts.add_to(times, begun.elapsed());
+        result
+    }
+
+    /// Waits until a guest's console shows something. Whether consoles can be read here.
+    fn hear(&self, server: &str, limit: Limit) -> Result<bool, OpenStackError> {
+        if self.silent_consoles().is_some() {
+            return Ok(false);
+        }
+        let polling = Polling::start();
+        let call = action(server, "os-getConsoleOutput", json!({ "length": LINES }));
+        loop {
+            let asked = Instant::now();
+            match self.session.call(&call, limit) {
+                Ok(answered) => {
+                    let told: Value = self.session.read(&call, &answered)?;
+                    if told["output"].as_str().is_some_and(|output| !output.trim().is_empty()) {
+                        return Ok(true);
+                    }
+                }
+                Err(error) if matches!(error.fault(), Some(FaultKind::NotFound | FaultKind::Conflict)) => {}
+                Err(OpenStackError::Fault { fault, .. }) => {
+                    let why = format!("no console can be read: {}", fault.message);
+                    *self.silent_consoles.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
+                    return Ok(false);
+                }
+                Err(error) => return Err(error),
+            }
+            let pause = polling.pause(asked.elapsed());
+            if limit.left() <= pause {
+                let what = "a guest whose console shows something".to_owned();
+                return Err(OpenStackError::NotSeen { what, limit: limit.length() });
+            }
+            thread::sleep(pause);
+        }
+    }
+
+    /// Why consoles tell nothing of guests; nothing as long as they may.
+    #[must_use]
+    pub fn silent_consoles(&self) -> Option<String> {
+        self.silent_consoles.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What the cloud itself recorded of a request for a server.
+    ///
+    /// # Errors
+    /// Why it does not tell.
+    pub fn told(&self, server: &str, request: &str, limit: Limit) -> Result<Told, String> {
+        let known = |hidden: &Mutex<Option<String>>| hidden.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(why) = known(&self.hidden_actions) {
+            return Err(why);
+        }
+        match self.action(server, request, limit) {
+            Ok(Some(action)) => action.told().ok_or_else(|| "the cloud shows this role no events".to_owned()),
+            Ok(None) => Err("the cloud has no record of the request".to_owned()),
+            Err(error) => {
+                let why = format!("actions of servers cannot be read: {error}");
+                if error.fault() == Some(FaultKind::Denied) {
+                    *self.hidden_actions.lock().unwrap_or_else(PoisonError::into_inner) = Some(why.clone());
+                }
+                Err(why)
+            }
+        }
+    }
+
+    /// Why an operation failed that left its server as it was; nothing where the cloud tells of no failure.
+    ///
+    /// # Errors
+    /// The cloud does not answer.
+    pub fn failure_of(&self, server: &str, request: &str, limit: Limit) -> Result<Option<Fault>, OpenStackError> {
+        Ok(self.action(server, request, limit)?.and_then(|action| action.fault(request)))
+    }
+
+    fn action_fault(&self, step: &Step<'_>, limit: Limit) -> Result<Option<Fault>, OpenStackError> {
+        let Some(request) = step.request else { return Ok(None) };
+        match self.failure_of(step.server, request, limit) {
+            Err(error) if error.fault() == Some(FaultKind::Denied) => Ok(None),
+            found => found,
+        }
+    }
+
+    fn action(&self, server: &str, request: &str, limit: Limit) -> Result<Option<Action>, OpenStackError> {
+        let path = format!("servers/{}/os-instance-actions/{}", encoded(server), encoded(request));
+        match self.session.get::<Value>(&Call::get(path.as_str()), limit) {
+            Ok((mut told, _)) => {
+                let told = told["instanceAction"].take();
+                serde_json::from_value(told)
+                    .map(Some)
+                    .map_err(|error| self.session.garbled(&Call::get(path), &error.to_string()))
+            }
+            Err(error) if error.fault() == Some(FaultKind::NotFound) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// How far an operation is, by how its server was found.
+#[derive(Debug, PartialEq, Eq)]
+enum Judged<'a> {
+    Over,
+    Gone,
+    Failed(&'a crate::server::ServerFault),
+    /// Nothing is done with it, and it is not as it should be.
+    Idle,
+    UnderWay { schedules: bool },
+}
+
+fn judged<'a>(server: Option<&'a Server>, states: Option<&[&str]>) -> Judged<'a> {
+    static UNKNOWN: crate::server::ServerFault = crate::server::ServerFault { code: 0, message: String::new() };
+    let Some(server) = server else {
+        return if states.is_none() { Judged::Over } else { Judged::Gone };
+    };
+    let is_as_wanted = states.is_some_and(|states| states.is_empty() || states.contains(&server.status.as_str()));
+    match (&server.task, server.status.as_str()) {
+        (Some(task), _) => Judged::UnderWay { schedules: SCHEDULING.contains(&task.as_str()) },
+        (None, "ERROR") => Judged::Failed(server.fault.as_ref().unwrap_or(&UNKNOWN)),
+        (None, _) if is_as_wanted => Judged::Over,
+        // Between two tasks.
+        (None, "BUILD" | "RESIZE" | "MIGRATING" | "REBUILD" | "REBOOT" | "HARD_REBOOT") => {
+            Judged::UnderWay { schedules: false }
+        }
+        _ => Judged::Idle,
+    }
+}
+
+/// What looks found, from the first on.
+#[derive(Debug, Default)]
+struct Parts {
+    /// Until the last look that found a host being looked for.
+    scheduling: Duration,
+    /// Until the last look that found it under way.
+    under_way: Duration,
+}
+
+impl Parts {
+    fn saw(&mut self, at: Duration, schedules: bool) {
+        self.under_way = at;
+        if schedules {
+            self.scheduling = at;
+        }
+    }
+
+    fn add_to(&self, times: &mut OperationTimes, whole: Duration) {
+        times.scheduling += self.scheduling;
+        times.running += self.under_way.saturating_sub(self.scheduling);
+        times.done += whole.saturating_sub(self.under_way);
+        times.uncertainty += whole.saturating_sub(self.under_way);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn server(status: &str, task: Option<&str>) -> Server {
+        Server { status: status.into(), task: task.map(str::to_owned), ..Server::default() }
+    }
+
+    #[test]
+    fn how_far_an_operation_is_follows_from_state_and_task() {
+        let judge = |status: &str, task: Option<&str>, states: Option<&[&str]>| {
+            format!("{:?}", judged(Some(&server(status, task)), states))
+        };
+        let active: Option<&[&str]> = Some(&["ACTIVE"]);
+        assert_eq!(judge("BUILD", Some("scheduling"), active), "UnderWay { schedules: true }");
+        assert_eq!(judge("BUILD", None, active), "UnderWay { schedules: false }", "between two tasks");
+        assert_eq!(judge("ACTIVE", Some("migrating"), active), "UnderWay { schedules: false }");
+        assert_eq!(judge("ACTIVE", None, active), "Over");
+        assert_eq!(judge("SHUTOFF", None, active), "Idle");
+        assert_eq!(judge("SHUTOFF", None, Some(&[])), "Over", "whatever it is");
+        assert!(judge("ERROR", None, active).starts_with("Failed"));
+        assert_eq!(judge("ACTIVE", None, None), "Idle", "it should go");
+        assert_eq!((judged(None, None), judged(None, active)), (Judged::Over, Judged::Gone));
+    }
+
+    #[test]
+    fn the_parts_of_the_time_make_the_whole() {
+        let ms = Duration::from_millis;
+        let (mut parts, mut times) = (Parts::default(), OperationTimes::default());
+        for (at, schedules) in [(10, true), (40, true), (90, false)] {
+            parts.saw(ms(at), schedules);
+        }
+        parts.add_to(&mut times, ms(140));
+        assert_eq!((times.scheduling, times.running, times.done), (ms(40), ms(50), ms(50)));
+        assert_eq!((times.elsewhere(), times.uncertainty), (ms(140), ms(50)));
+    }
+}

@@ -133,7 +133,10 @@ prepare() {
   done
   say "databases are filled"
   start_services
+  # Nova's services give up for long where Keystone does not know them yet.
   catalogue
+  start_nova
+  what_servers_are_made_of
   within 180 has_computes || give_up "nova-compute does not start"
   as nova nova-manage cell_v2 discover_hosts --verbose >/run/log/discover 2>&1 || give_up "nova-manage discover_hosts"
   mysqladmin --socket=/run/mysqld/mysqld.sock shutdown
@@ -154,12 +157,16 @@ start_services() {
   serve glance glance glance-api --config-file /etc/glance/glance-api.conf
   within 120 listens 5672 || give_up "RabbitMQ does not start"
   say "RabbitMQ answers"
+  local port
+  for port in 5000 8778 9292; do within 180 listens $port || give_up "nobody listens on port $port"; done
+}
+
+start_nova() {
   serve nova nova-api nova-api
   serve nova nova-conductor nova-conductor
   serve nova nova-scheduler nova-scheduler
-  for host in one two; do serve nova nova-compute-$host env PYTHONPATH=/root nova-compute --config-file /etc/nova/nova.conf --config-file /etc/nova/host-$host.conf; done
-  local port
-  for port in 5000 8778 9292 8774; do within 180 listens $port || give_up "nobody listens on port $port"; done
+  for host in one two; do serve nova nova-compute-$host nova-compute --config-file /etc/nova/nova.conf --config-file /etc/nova/host-$host.conf; done
+  within 180 listens 8774 || give_up "nova-api does not start"
   say "services listen"
 }
 
@@ -194,6 +201,12 @@ for name, role in (('member', 'member'), ('reader', 'reader')):
     identity.assign_project_role_to_user(project, user, roles[role])
 admin = identity.find_user('admin')
 identity.assign_project_role_to_user(project, admin, roles['admin'])
+END
+}
+
+what_servers_are_made_of() {
+  python3 - <<END || give_up "flavors and an image cannot be made"
+import openstack
 cloud = openstack.connect(auth_url='http://$address:5000/v3', username='admin', password='$password', project_name='admin',
                           user_domain_id='default', project_domain_id='default', region_name='RegionOne')
 for name, ram in (('tiny', 64), ('small', 128)):
@@ -210,6 +223,7 @@ case $mode in
     tar -C /var/lib/glance -xf $state/glance.tar
     start_database
     start_services
+    start_nova
     within 180 has_computes || give_up "nova-compute does not start"
     say up
     cat /run/log/stand >&2

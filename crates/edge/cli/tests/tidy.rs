@@ -46,7 +46,10 @@ pub(crate) const EDGES: &[(&str, &[&str])] = &[
     ("lab", &["agent", "agents", "host", "libvirt", "mark", "recipe", "record", "units", "workload"]),
     ("appliance", &["lab", "recipe", "units"]),
     ("operations", &["record", "units"]),
-    ("platforms", &["lab", "libvirt", "mark", "openstack", "operations", "proxmox", "record", "units", "vsphere"]),
+    (
+        "platforms",
+        &["lab", "libvirt", "mark", "openstack", "operations", "proxmox", "record", "units", "vsphere"],
+    ),
     ("profiler", &["counters", "record"]),
     (
         "study",

@@ -116,9 +116,10 @@ impl HttpsServer {
         };
         let mut response = sent.map_err(error)?;
         let waited = begun.elapsed();
-        let headers = response.headers().iter().filter_map(|(name, value)| {
-            Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned()))
-        });
+        let headers = response
+            .headers()
+            .iter()
+            .filter_map(|(name, value)| Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned())));
         let headers = headers.collect();
         let status = response.status().as_u16();
         let body = response.body_mut().with_config().limit(MOST_BYTES).read_to_vec().map_err(error)?;

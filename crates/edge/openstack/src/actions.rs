@@ -73,7 +73,9 @@ impl Action {
         if self.message.as_deref() != Some("Error") && failed.is_none() {
             return None;
         }
-        let details = failed.and_then(|event| event.details.as_deref()).unwrap_or("the cloud gives no reason to this role");
+        let details = failed
+            .and_then(|event| event.details.as_deref())
+            .unwrap_or("the cloud gives no reason to this role");
         let at = failed.map(|event| format!("{} failed: ", event.event)).unwrap_or_default();
         Some(Fault::new(0, &format!("{at}{details}"), Some(request)))
     }
@@ -93,7 +95,8 @@ impl Action {
         let conductor = spans(&|event: &Event| !event.is_of_compute() && !event.is_of_scheduler());
         // One waits for the other: what the other does is its time alone.
         let (computing, scheduling) = (covered(&compute), covered(&scheduler));
-        let conducting = covered(&[conductor, compute, scheduler].concat()).saturating_sub(computing + scheduling);
+        let conducting =
+            covered(&[conductor, compute, scheduler].concat()).saturating_sub(computing + scheduling);
         let queued = elapsed.saturating_sub(covered(&all));
         Some(Told { elapsed, queued, conductor: conducting, scheduler: scheduling, compute: computing })
     }

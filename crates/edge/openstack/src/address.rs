@@ -1,22 +1,23 @@
 //! Which cloud, and what servers there are made of.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use percent_encoding::percent_decode_str;
 use virtbench_https::Trust;
 
 use crate::error::OpenStackError;
 
-const FORM: &str =
-    "write for example openstack:mycloud?flavor=m1.tiny&image=cirros&network=private, where clouds.yaml has mycloud";
-const OPTIONS: &str =
-    "flavor=, other-flavor=, image=, network=, region=, interface=, zone=, ca=FILE, thumbprint=HEX, verify=no";
+const FORM: &str = "write for example openstack:mycloud?flavor=m1.tiny&image=cirros&network=private, where clouds.yaml has mycloud";
+const OPTIONS: &str = "flavor=, other-flavor=, image=, network=, region=, interface=, zone=, clouds=FILE, ca=FILE, thumbprint=HEX, verify=no";
 
 /// A cloud, as an address names it. Its credentials are in clouds.yaml or in `OS_...` variables.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Address {
     /// Its name in clouds.yaml; empty for that of `OS_CLOUD`, or the one that `OS_AUTH_URL` and others describe.
     pub cloud: String,
+    /// Another file than clouds.yaml, with a secure.yaml beside it.
+    pub clouds: Option<PathBuf>,
     /// Whom to believe that it is the server, where clouds.yaml does not say.
     pub trust: Trust,
     /// What servers have of processors, memory and disk, by name or id.
@@ -78,6 +79,10 @@ impl Address {
             "network" => &mut self.network,
             "region" => &mut self.region,
             "zone" => &mut self.zone,
+            "clouds" if !value.is_empty() => {
+                self.clouds = Some(value.as_ref().into());
+                return Ok(());
+            }
             "interface" if matches!(&*value, "public" | "internal" | "admin") => &mut self.interface,
             _ => return Err(no_option(name)),
         };
@@ -93,7 +98,7 @@ fn no_option(name: &str) -> String {
     format!("an OpenStack address has no option {name:?} with this value: {OPTIONS}")
 }
 
-/// Whom to trust is not shown.
+/// Neither the file of clouds nor whom to trust is shown.
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", Self::PREFIX, self.cloud)?;

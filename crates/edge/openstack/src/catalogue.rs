@@ -46,7 +46,8 @@ impl Catalogue {
         let services = token["catalog"].as_array().map(Vec::as_slice).unwrap_or_default();
         let missing = |what: &str| {
             let found: Vec<&str> = services.iter().filter_map(|service| service["type"].as_str()).collect();
-            let region = cloud.region.as_ref().map(|region| format!(" of region {region}")).unwrap_or_default();
+            let region =
+                cloud.region.as_ref().map(|region| format!(" of region {region}")).unwrap_or_default();
             format!(
                 "the catalogue{region} has no {} endpoint for {what}: it has {}; see the project, region_name and interface",
                 cloud.interface,
@@ -72,7 +73,8 @@ pub(crate) fn end(token: &Value) -> Option<SystemTime> {
 }
 
 fn endpoint(services: &[Value], kinds: &[&str], cloud: &Cloud) -> Result<Option<String>, String> {
-    let of_kinds = kinds.iter().flat_map(|kind| services.iter().filter(move |service| service["type"] == *kind));
+    let of_kinds =
+        kinds.iter().flat_map(|kind| services.iter().filter(move |service| service["type"] == *kind));
     let all = of_kinds.flat_map(|service| service["endpoints"].as_array());
     let all: Vec<&Value> =
         all.flatten().filter(|endpoint| endpoint["interface"] == cloud.interface.as_str()).collect();
@@ -80,7 +82,8 @@ fn endpoint(services: &[Value], kinds: &[&str], cloud: &Cloud) -> Result<Option<
         let region = endpoint["region_id"].as_str().or(endpoint["region"].as_str());
         region.unwrap_or_default().to_owned()
     };
-    let mut fit = all.iter().filter(|endpoint| cloud.region.as_ref().is_none_or(|wanted| *wanted == region(endpoint)));
+    let mut fit =
+        all.iter().filter(|endpoint| cloud.region.as_ref().is_none_or(|wanted| *wanted == region(endpoint)));
     let Some(first) = fit.next() else { return Ok(None) };
     if fit.any(|other| region(other) != region(first)) {
         let mut regions: Vec<String> = all.into_iter().map(region).collect();
@@ -134,7 +137,8 @@ mod tests {
         let image = [("public", "One", "https://one/image/v2/"), ("public", "Two", "https://two:9292")];
         let volume = [("public", "Two", "https://two/volume/v3/0123abc")];
         let catalog = [service("compute", &compute), service("image", &image), service("volumev3", &volume)];
-        let token = json!({"catalog": catalog, "project": {"id": "p"}, "expires_at": "2026-11-29T05:00:00.000000Z"});
+        let token =
+            json!({"catalog": catalog, "project": {"id": "p"}, "expires_at": "2026-11-29T05:00:00.000000Z"});
         let read = |region| Catalogue::read(&token, &cloud(region));
         let one = read(Some("One")).unwrap();
         assert_eq!((one.compute.as_str(), one.image.as_str()), ("https://one/compute", "https://one/image"));

@@ -135,7 +135,9 @@ impl OpenStack {
     /// The cloud does not say.
     pub fn images(&self, limit: Limit) -> Result<Vec<Image>, OpenStackError> {
         let mut images = Vec::new();
-        pages::each(&self.session, &Call::get("images?status=active").at_image(), limit, |image| images.push(image))?;
+        pages::each(&self.session, &Call::get("images?status=active").at_image(), limit, |image| {
+            images.push(image)
+        })?;
         Ok(images)
     }
 
@@ -200,7 +202,13 @@ impl OpenStack {
     ///
     /// # Errors
     /// The cloud refuses, or it is gone.
-    pub fn write_on_image(&self, id: &str, name: &str, text: &str, limit: Limit) -> Result<(), OpenStackError> {
+    pub fn write_on_image(
+        &self,
+        id: &str,
+        name: &str,
+        text: &str,
+        limit: Limit,
+    ) -> Result<(), OpenStackError> {
         let change = json!([{ "op": "replace", "path": format!("/{name}"), "value": text }]);
         let call = Call::of("PATCH", format!("images/{}", encoded(id)), Some(change)).at_image();
         self.session.call(&call, limit).map(drop)

@@ -111,12 +111,23 @@ impl Cloud {
     /// # Errors
     /// It is in no file, or says too little, in words that repeat no secret.
     pub(crate) fn find(address: &Address, around: &Surroundings<'_>) -> Result<Self, String> {
+        if let Some(file) = &address.clouds {
+            let name = if address.cloud.is_empty() { "envvars" } else { &address.cloud };
+            let folder = file.parent().unwrap_or(Path::new("."));
+            let secure = [folder.join("secure.yaml")].into_iter().find(|path| path.exists());
+            return of_these(name, file, secure.as_deref())?.cloud().map(|cloud| cloud.with(address));
+        }
         let named = Some(address.cloud.clone()).filter(|name| !name.is_empty());
         let entry = match named.or_else(|| (around.variable)("OS_CLOUD")) {
             Some(name) => of_files(&name, around)?,
             None => of_variables(around)?,
         };
-        let mut cloud = entry.cloud()?;
+        entry.cloud().map(|cloud| cloud.with(address))
+    }
+
+    /// With what the address says instead.
+    fn with(self, address: &Address) -> Self {
+        let mut cloud = self;
         if address.trust != Trust::System {
             cloud.trust.clone_from(&address.trust);
         }
@@ -126,21 +137,26 @@ impl Cloud {
         if let Some(interface) = &address.interface {
             cloud.interface.clone_from(interface);
         }
-        Ok(cloud)
+        cloud
     }
 }
 
 fn of_files(name: &str, around: &Surroundings<'_>) -> Result<Entry, String> {
-    let path = around.file("OS_CLIENT_CONFIG_FILE", ["clouds.yaml", "clouds.yml"]).ok_or_else(|| {
-        format!("there is no cloud {name}: there is no {}", around.searched())
-    })?;
-    let mut clouds = read(&path)?.clouds;
+    let path = around
+        .file("OS_CLIENT_CONFIG_FILE", ["clouds.yaml", "clouds.yml"])
+        .ok_or_else(|| format!("there is no cloud {name}: there is no {}", around.searched()))?;
+    let secure = around.file("OS_CLIENT_SECURE_FILE", ["secure.yaml", "secure.yml"]);
+    of_these(name, &path, secure.as_deref())
+}
+
+fn of_these(name: &str, path: &Path, secure: Option<&Path>) -> Result<Entry, String> {
+    let mut clouds = read(path)?.clouds;
     let Some(mut entry) = clouds.remove(name) else {
         let names: Vec<&str> = clouds.keys().map(String::as_str).collect();
         return Err(format!("{} has no cloud {name}: it has {}", path.display(), names.join(", ")));
     };
-    if let Some(path) = around.file("OS_CLIENT_SECURE_FILE", ["secure.yaml", "secure.yml"]) {
-        entry.add(read(&path)?.clouds.remove(name).unwrap_or_default());
+    if let Some(secure) = secure {
+        entry.add(read(secure)?.clouds.remove(name).unwrap_or_default());
     }
     if let Some(profile) = entry.profile.as_ref().filter(|_| !entry.auth.has("auth_url")) {
         return Err(format!(
@@ -170,7 +186,8 @@ fn of_variables(around: &Surroundings<'_>) -> Result<Entry, String> {
     entry.interface = variable("OS_INTERFACE").or_else(|| variable("OS_ENDPOINT_TYPE"));
     entry.cacert = variable("OS_CACERT").map(PathBuf::from);
     entry.cert = variable("OS_CERT").map(PathBuf::from);
-    entry.insecure = variable("OS_INSECURE").map(|word| matches!(word.to_lowercase().as_str(), "true" | "1" | "yes"));
+    entry.insecure =
+        variable("OS_INSECURE").map(|word| matches!(word.to_lowercase().as_str(), "true" | "1" | "yes"));
     Ok(entry)
 }
 

@@ -35,9 +35,8 @@ fn find(text: &str, variables: &[(&str, &str)]) -> Result<Cloud, String> {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("clouds.yaml"), FILE).unwrap();
     fs::write(folder.path().join("secure.yaml"), SECURE).unwrap();
-    let variable = |name: &str| {
-        variables.iter().find(|(found, _)| *found == name).map(|(_, value)| (*value).to_owned())
-    };
+    let variable =
+        |name: &str| variables.iter().find(|(found, _)| *found == name).map(|(_, value)| (*value).to_owned());
     let folders = vec![folder.path().join("none"), folder.path().to_owned()];
     Cloud::find(&Address::parse(text).unwrap(), &Surroundings { variable: &variable, folders })
 }
@@ -75,7 +74,8 @@ fn a_cloud_is_read_from_variables() {
     ];
     let cloud = find("openstack:", &password).unwrap();
     assert_eq!((cloud.identity.as_str(), cloud.trust), ("https://h/v3", Trust::Anybody));
-    let token = [("OS_AUTH_URL", "https://h"), ("OS_TOKEN", "t"), ("OS_PROJECT_ID", "x"), ("OS_CACERT", "/c")];
+    let token =
+        [("OS_AUTH_URL", "https://h"), ("OS_TOKEN", "t"), ("OS_PROJECT_ID", "x"), ("OS_CACERT", "/c")];
     let cloud = find("openstack:", &token).unwrap();
     assert_eq!(cloud.trust, Trust::Authorities("/c".into()));
     assert_eq!(cloud.credentials.request()["auth"]["identity"]["token"]["id"], "t");

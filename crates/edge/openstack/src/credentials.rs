@@ -77,7 +77,9 @@ impl Credentials {
     }
 
     fn application(settings: &Settings) -> Result<Self, String> {
-        let missing = |what: &str| format!("an application credential needs {what} in clouds.yaml or an OS_... variable");
+        let missing = |what: &str| {
+            format!("an application credential needs {what} in clouds.yaml or an OS_... variable")
+        };
         let secret = settings.get("application_credential_secret");
         let secret = secret.ok_or_else(|| missing("application_credential_secret"))?;
         let (credential, name) = match settings.get("application_credential_id") {
@@ -99,7 +101,8 @@ impl Credentials {
 
     fn password(settings: &Settings) -> Result<Self, String> {
         let secret = settings.get("password").ok_or_else(|| {
-            "there is no password: give it as password in secure.yaml or clouds.yaml, or in OS_PASSWORD".to_owned()
+            "there is no password: give it as password in secure.yaml or clouds.yaml, or in OS_PASSWORD"
+                .to_owned()
         })?;
         let name = settings.first(&["username", "user_id"]).unwrap_or_default().to_owned();
         Ok(Self {
@@ -146,7 +149,8 @@ fn user(settings: &Settings) -> Result<Value, String> {
     if let Some(id) = settings.get("user_id") {
         return Ok(json!({ "id": id }));
     }
-    let name = settings.get("username").ok_or("there is no user: give username in clouds.yaml, or OS_USERNAME")?;
+    let name =
+        settings.get("username").ok_or("there is no user: give username in clouds.yaml, or OS_USERNAME")?;
     Ok(json!({ "name": name, "domain": domain(settings, ["user_domain_id", "user_domain_name"]) }))
 }
 

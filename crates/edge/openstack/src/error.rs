@@ -14,7 +14,9 @@ pub enum OpenStackError {
     #[error("{0}")]
     Settings(String),
     /// Nobody is there, or the connection broke.
-    #[error("cannot reach {host}: {why}; see auth_url, the region, and which interface of the catalogue can be reached from here")]
+    #[error(
+        "cannot reach {host}: {why}; see auth_url, the region, and which interface of the catalogue can be reached from here"
+    )]
     Unreachable {
         /// Who was asked.
         host: String,
@@ -35,7 +37,9 @@ pub enum OpenStackError {
         why: String,
     },
     /// What was answered cannot be understood.
-    #[error("{host} answered {what} with what cannot be read: {why}; see whether auth_url is that of Keystone, such as https://HOST:5000/v3")]
+    #[error(
+        "{host} answered {what} with what cannot be read: {why}; see whether auth_url is that of Keystone, such as https://HOST:5000/v3"
+    )]
     Garbled {
         /// Who was asked.
         host: String,

@@ -71,7 +71,9 @@ impl FaultKind {
                 "see user, project and domains in clouds.yaml or OS_... variables; a token that has ended can only be renewed with a password or \
                  an application credential"
             }
-            Self::Denied => "give the user a role that may do this on the project, or leave the operation out",
+            Self::Denied => {
+                "give the user a role that may do this on the project, or leave the operation out"
+            }
             Self::NotFound => "see whether somebody removed it meanwhile",
             Self::Conflict => "see what else changes this server",
             Self::Quota => "see `openstack quota show`, use fewer servers, or have the quota raised",
@@ -158,7 +160,11 @@ mod tests {
         for (status, message, kind) in [
             (401, "The request you have made requires authentication.", FaultKind::NotAuthenticated),
             (403, "Policy doesn't allow os_compute_api:os-migrate-server:migrate", FaultKind::Denied),
-            (403, "Quota exceeded for instances: Requested 1, but already used 10 of 10 instances", FaultKind::Quota),
+            (
+                403,
+                "Quota exceeded for instances: Requested 1, but already used 10 of 10 instances",
+                FaultKind::Quota,
+            ),
             (500, "No valid host was found. There are not enough hosts available.", FaultKind::NoValidHost),
             (400, "No valid host found for cold migrate", FaultKind::NoValidHost),
             (404, "Instance x could not be found.", FaultKind::NotFound),

@@ -28,7 +28,8 @@ pub(crate) fn find(session: &Session, wanted: &str, limit: Limit) -> Result<Stri
         match (found.pop(), found.len()) {
             (Some(network), 0) => return Ok(network.id),
             (Some(_), _) => {
-                let why = format!("several networks are named {wanted}: give the id in network= of the address");
+                let why =
+                    format!("several networks are named {wanted}: give the id in network= of the address");
                 return Err(OpenStackError::Settings(why));
             }
             _ => {}

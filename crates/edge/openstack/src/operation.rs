@@ -134,9 +134,7 @@ impl Operation<'_> {
                 one(act("rebuild", json!({ "imageRef": image })), End::Settled(end))
             }
             // Where Nova keeps shelved servers on their hosts for a while, the image is all that is waited for.
-            Self::Shelve => {
-                one(act("shelve", Value::Null), End::Settled(&["SHELVED_OFFLOADED", "SHELVED"]))
-            }
+            Self::Shelve => one(act("shelve", Value::Null), End::Settled(&["SHELVED_OFFLOADED", "SHELVED"])),
             Self::Unshelve => one(act("unshelve", Value::Null), End::Settled(RUNS)),
             Self::CreateImage { name, metadata } => {
                 let image = json!({ "name": name, "metadata": metadata });
@@ -195,13 +193,18 @@ mod tests {
     fn an_operation_of_openstack_is_the_calls_that_its_api_has() {
         let written = |operation: &Operation<'_>| -> Vec<String> {
             let steps = operation.steps("s1");
-            steps.iter().map(|(call, _)| format!("{call} {}", call.body.clone().unwrap_or_default())).collect()
+            steps
+                .iter()
+                .map(|(call, _)| format!("{call} {}", call.body.clone().unwrap_or_default()))
+                .collect()
         };
         assert_eq!(written(&Operation::Stop), [r#"POST servers/s1/action os-stop {"os-stop":null}"#]);
         assert_eq!(written(&Operation::Delete), ["DELETE servers/s1 null"]);
         let resized = written(&Operation::Resize { flavor: "f2" });
         assert_eq!(resized.len(), 2);
-        assert!(resized[0].contains(r#"{"resize":{"flavorRef":"f2"}}"#) && resized[1].contains("confirmResize"));
+        assert!(
+            resized[0].contains(r#"{"resize":{"flavorRef":"f2"}}"#) && resized[1].contains("confirmResize")
+        );
         let live = written(&Operation::LiveMigrate);
         assert!(live[0].contains(r#"{"block_migration":"auto","host":null}"#), "{live:?}");
         let metadata = BTreeMap::from([("a".to_owned(), "b".to_owned())]);
@@ -215,8 +218,14 @@ mod tests {
             zone: Some("z"),
         };
         let body = |network| new(network).call().body.unwrap()["server"].clone();
-        assert_eq!((&body("none")["networks"], &body("0-1")["networks"]), (&json!("none"), &json!([{"uuid": "0-1"}])));
-        assert_eq!((&body("auto")["metadata"]["a"], &body("auto")["availability_zone"]), (&json!("b"), &json!("z")));
+        assert_eq!(
+            (&body("none")["networks"], &body("0-1")["networks"]),
+            (&json!("none"), &json!([{"uuid": "0-1"}]))
+        );
+        assert_eq!(
+            (&body("auto")["metadata"]["a"], &body("auto")["availability_zone"]),
+            (&json!("b"), &json!("z"))
+        );
         let image = Operation::DeleteImage { image: "i1" }.steps("")[0].0.clone();
         assert_eq!(image, Call::of("DELETE", "images/i1", None).at_image());
     }

@@ -144,7 +144,8 @@ impl OpenStack {
         };
         let body: Value = self.session.read(call, answered)?;
         let id = body.pointer(place).and_then(Value::as_str);
-        id.map(|id| Some(id.to_owned())).ok_or_else(|| self.session.garbled(call, "it names nothing that was made"))
+        id.map(|id| Some(id.to_owned()))
+            .ok_or_else(|| self.session.garbled(call, "it names nothing that was made"))
     }
 
     /// Whether a call whose connection broke was carried out all the same; with what it made.
@@ -342,7 +343,8 @@ impl OpenStack {
     /// # Errors
     /// Why it does not tell.
     pub fn told(&self, server: &str, request: &str, limit: Limit) -> Result<Told, String> {
-        let known = |hidden: &Mutex<Option<String>>| hidden.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let known =
+            |hidden: &Mutex<Option<String>>| hidden.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(why) = known(&self.hidden_actions) {
             return Err(why);
         }
@@ -363,7 +365,12 @@ impl OpenStack {
     ///
     /// # Errors
     /// The cloud does not answer.
-    pub fn failure_of(&self, server: &str, request: &str, limit: Limit) -> Result<Option<Fault>, OpenStackError> {
+    pub fn failure_of(
+        &self,
+        server: &str,
+        request: &str,
+        limit: Limit,
+    ) -> Result<Option<Fault>, OpenStackError> {
         Ok(self.action(server, request, limit)?.and_then(|action| action.fault(request)))
     }
 
@@ -398,15 +405,19 @@ enum Judged<'a> {
     Failed(&'a crate::server::ServerFault),
     /// Nothing is done with it, and it is not as it should be.
     Idle,
-    UnderWay { schedules: bool },
+    UnderWay {
+        schedules: bool,
+    },
 }
 
 fn judged<'a>(server: Option<&'a Server>, states: Option<&[&str]>) -> Judged<'a> {
-    static UNKNOWN: crate::server::ServerFault = crate::server::ServerFault { code: 0, message: String::new() };
+    static UNKNOWN: crate::server::ServerFault =
+        crate::server::ServerFault { code: 0, message: String::new() };
     let Some(server) = server else {
         return if states.is_none() { Judged::Over } else { Judged::Gone };
     };
-    let is_as_wanted = states.is_some_and(|states| states.is_empty() || states.contains(&server.status.as_str()));
+    let is_as_wanted =
+        states.is_some_and(|states| states.is_empty() || states.contains(&server.status.as_str()));
     match (&server.task, server.status.as_str()) {
         (Some(task), _) => Judged::UnderWay { schedules: SCHEDULING.contains(&task.as_str()) },
         (None, "ERROR") => Judged::Failed(server.fault.as_ref().unwrap_or(&UNKNOWN)),

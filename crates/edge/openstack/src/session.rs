@@ -181,7 +181,11 @@ impl Session {
     }
 
     /// Asks, and reads what was answered.
-    pub fn get<T: DeserializeOwned>(&self, call: &Call, limit: Limit) -> Result<(T, Answered), OpenStackError> {
+    pub fn get<T: DeserializeOwned>(
+        &self,
+        call: &Call,
+        limit: Limit,
+    ) -> Result<(T, Answered), OpenStackError> {
         let mut answered = self.through_outages(call, limit)?;
         let value = self.read(call, &answered)?;
         answered.body = Vec::new();
@@ -322,7 +326,8 @@ fn ask(
 /// In how long a cloud wants to be asked again that refused since it has too many requests, or is down for a while. A quota that is used up
 /// is another thing, whatever its status.
 fn later(answer: &Answer, fault: &Fault) -> Option<Duration> {
-    let seconds = answer.header("retry-after").and_then(|text| text.trim().parse().ok()).map(Duration::from_secs);
+    let seconds =
+        answer.header("retry-after").and_then(|text| text.trim().parse().ok()).map(Duration::from_secs);
     match fault.kind {
         FaultKind::RateLimited => Some(seconds.unwrap_or(LATER.1)),
         FaultKind::Server if answer.status == 503 => seconds,
@@ -340,7 +345,8 @@ fn log_in(cloud: &Cloud, identity: &HttpsServer, limit: Limit) -> Result<(Token,
         what: call.to_string(),
         why: why.to_owned(),
     };
-    let is_away = |error: &OpenStackError| matches!(error, OpenStackError::Unreachable { was_sent: true, .. });
+    let is_away =
+        |error: &OpenStackError| matches!(error, OpenStackError::Unreachable { was_sent: true, .. });
     let asked = || ask(identity, &url, &call, &[], limit).map_err(|(error, _)| error);
     let (answered, ..) = through_outages(limit, is_away, asked)?;
     let mut body: Value =

@@ -74,7 +74,8 @@ impl Followed<'_> {
             if let Some(look) = board.looks.get(&self.id).filter(|look| look.asked >= after) {
                 return Ok(look.clone());
             }
-            let pause = board.next.map_or(Duration::ZERO, |next| next.saturating_duration_since(Instant::now()));
+            let pause =
+                board.next.map_or(Duration::ZERO, |next| next.saturating_duration_since(Instant::now()));
             if limit.left() <= pause {
                 let what = "a look at a server".to_owned();
                 return Err(OpenStackError::Late { what, limit: limit.length(), last: None });

@@ -9,11 +9,12 @@ use virtbench_record::FailureKind;
 
 use crate::failure::Failure;
 use crate::libvirt::failure;
-use crate::{proxmox, vsphere};
+use crate::{openstack, proxmox, vsphere};
 
-/// How addresses of vSphere and of Proxmox VE begin.
+/// How addresses of vSphere, of Proxmox VE and of OpenStack begin.
 const VSPHERE: &str = "vsphere+";
 const PROXMOX: &str = "proxmox:";
+const OPENSTACK: &str = "openstack:";
 /// How long it may take to look.
 const LOOK_LIMIT: Duration = Duration::from_secs(120);
 /// How long removing may take on a hypervisor.
@@ -28,10 +29,12 @@ pub enum LeftPlace {
     Vsphere(String),
     /// A cluster of Proxmox VE, by one of its nodes.
     Proxmox(String),
+    /// A project of an OpenStack cloud.
+    OpenStack(String),
 }
 
 impl LeftPlace {
-    /// Reads `libvirt+URI`, `vsphere+https://...` or `proxmox:HOST`.
+    /// Reads `libvirt+URI`, `vsphere+https://...`, `proxmox:HOST` or `openstack:CLOUD`.
     ///
     /// # Errors
     /// It is none of these, with what to write.
@@ -45,9 +48,13 @@ impl LeftPlace {
             proxmox::OnProxmox::check(text)?;
             return Ok(Self::Proxmox(text.to_owned()));
         }
+        if text.starts_with(OPENSTACK) {
+            openstack::OnOpenStack::check(text)?;
+            return Ok(Self::OpenStack(text.to_owned()));
+        }
         if !text.starts_with(LibvirtAddress::PREFIX) {
             return Err(refused(format!(
-                "{text} is no platform: give libvirt+URI, such as libvirt+qemu:///system, vsphere+https://USER@HOST/sdk, or proxmox:HOST"
+                "{text} is no platform: give libvirt+URI, such as libvirt+qemu:///system, vsphere+https://USER@HOST/sdk, proxmox:HOST, or openstack:CLOUD"
             )));
         }
         // Settings of an environment's do not matter here.
@@ -67,6 +74,7 @@ impl LeftPlace {
             }
             Self::Vsphere(address) => vsphere::runs_on(address, Instant::now() + LOOK_LIMIT),
             Self::Proxmox(address) => proxmox::runs_on(address, Instant::now() + LOOK_LIMIT),
+            Self::OpenStack(address) => openstack::runs_on(address, Instant::now() + LOOK_LIMIT),
         }
     }
 
@@ -84,6 +92,7 @@ impl LeftPlace {
             }
             Self::Vsphere(address) => vsphere::remove_dead(address, runs, Instant::now() + LOOK_LIMIT),
             Self::Proxmox(address) => proxmox::remove_dead(address, runs, Instant::now() + LOOK_LIMIT),
+            Self::OpenStack(address) => openstack::remove_dead(address, runs, Instant::now() + LOOK_LIMIT),
         }
     }
 }

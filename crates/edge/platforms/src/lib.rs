@@ -6,19 +6,23 @@
 
 mod back_off;
 mod failure;
+mod guest_login;
 mod keeper;
 mod left;
 mod libvirt;
+mod openstack;
 mod platform;
 mod proxmox;
 mod removal;
 mod run_vms;
+mod ssh_machine;
 mod stopwatch;
 mod vsphere;
 
 pub use failure::Failure;
 pub use left::LeftPlace;
 pub use libvirt::{LibvirtOptions, LibvirtPlatform, OnUpload};
+pub use openstack::{OnOpenStack, OpenStackGuest, OpenStackVm};
 pub use platform::{Action, JobTold, Performed, Platform};
 pub use proxmox::{OnProxmox, ProxmoxClone, ProxmoxGuest, ProxmoxOptions, ProxmoxVm};
 pub use stopwatch::Stopwatch;

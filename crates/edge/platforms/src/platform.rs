@@ -73,6 +73,16 @@ pub enum Action {
     MoveDisk,
     /// See [`OperationKind::ResizeDisk`]. By how much is the platform's choice.
     ResizeDisk,
+    /// See [`OperationKind::ColdMigrate`]. Where to is the platform's choice.
+    ColdMigrate,
+    /// See [`OperationKind::Resize`]. What to is the platform's choice.
+    Resize,
+    /// See [`OperationKind::Rebuild`].
+    Rebuild,
+    /// See [`OperationKind::Shelve`].
+    Shelve,
+    /// See [`OperationKind::Unshelve`].
+    Unshelve,
 }
 
 impl Action {
@@ -99,12 +109,35 @@ impl Action {
             Self::RevertSnapshot { .. } => OperationKind::RevertSnapshot,
             Self::MoveDisk => OperationKind::MoveDisk,
             Self::ResizeDisk => OperationKind::ResizeDisk,
+            Self::ColdMigrate => OperationKind::ColdMigrate,
+            Self::Resize => OperationKind::Resize,
+            Self::Rebuild => OperationKind::Rebuild,
+            Self::Shelve => OperationKind::Shelve,
+            Self::Unshelve => OperationKind::Unshelve,
         }
     }
 }
 
+/// Why operations are not done on platforms that virtbench knows them of no way to try on: some are done on Proxmox VE and OpenStack, some on one.
+pub(crate) fn elsewhere_only(operation: OperationKind) -> Option<String> {
+    on_openstack_only(operation).or_else(|| on_proxmox_only(operation))
+}
+
+/// Why operations are not done on platforms other than OpenStack.
+pub(crate) fn on_openstack_only(operation: OperationKind) -> Option<String> {
+    let is_one = matches!(
+        operation,
+        OperationKind::ColdMigrate
+            | OperationKind::Resize
+            | OperationKind::Rebuild
+            | OperationKind::Shelve
+            | OperationKind::Unshelve
+    );
+    is_one.then(|| format!("virtbench does {} on OpenStack alone", operation.name()))
+}
+
 /// Why operations are not done on hypervisors other than Proxmox VE's, which virtbench could not try there.
-pub(crate) fn on_proxmox_only(operation: OperationKind) -> Option<String> {
+fn on_proxmox_only(operation: OperationKind) -> Option<String> {
     let is_one = matches!(
         operation,
         OperationKind::Shutdown
@@ -149,6 +182,11 @@ pub trait Platform: Debug + Send + Sync {
     /// Whether a VM whose disk is an overlay of another can be cloned in every way that the run has.
     fn clones_overlays(&self) -> bool {
         true
+    }
+
+    /// Whether a VM runs as soon as it is made of what all are made of, so that clones run and are removed while they do.
+    fn starts_clones(&self) -> bool {
+        false
     }
 
     /// The label, such that `{label}-{number}` names a VM of the run.

@@ -7,16 +7,17 @@ use virtbench_record::OperationKind;
 
 use OperationKind::{
     AttachDisk, Clone, CreateSnapshot, DeleteSnapshot, DetachDisk, Migrate, PowerOff, PowerOn, Reconfigure,
-    Remove, Resume, Shutdown, Suspend,
+    Remove, Resume, Shelve, Shutdown, Suspend, Unshelve,
 };
 
 /// What one operation makes others take away.
-const PAIRS: [(OperationKind, &[OperationKind]); 5] = [
+const PAIRS: [(OperationKind, &[OperationKind]); 6] = [
     (PowerOn, &[PowerOff, Shutdown]),
     (Clone, &[Remove]),
     (CreateSnapshot, &[DeleteSnapshot]),
     (Suspend, &[Resume]),
     (AttachDisk, &[DetachDisk]),
+    (Shelve, &[Unshelve]),
 ];
 /// The largest share: a deck holds as many cards of a kind.
 const MOST: u32 = 1000;

@@ -21,6 +21,8 @@ pub enum VmState {
     On,
     /// It stands still.
     Suspended,
+    /// It has no host.
+    Shelved,
 }
 
 /// What differs between platforms and runs.
@@ -36,6 +38,9 @@ pub struct Rules {
     pub clones: Vec<CloneKind>,
     /// Whether a VM whose disk is an overlay of another can be cloned in every way.
     pub clones_overlays: bool,
+    /// Whether a VM runs as soon as it is made, and is removed while it runs: then clones are made of what the run's first VMs are made of, whatever
+    /// those do.
+    pub starts_clones: bool,
 }
 
 impl Rules {
@@ -49,6 +54,7 @@ impl Rules {
             most: (2 * vms).max(2),
             clones: vec![CloneKind::Full],
             clones_overlays: true,
+            starts_clones: false,
         }
     }
 }
@@ -161,6 +167,10 @@ impl Vms {
                 | OperationKind::Suspend
                 | OperationKind::Console => on,
                 OperationKind::Resume => vm.state == VmState::Suspended,
+                OperationKind::Clone if self.rules.starts_clones => {
+                    (off || on) && self.vms.len() < self.rules.most
+                }
+                OperationKind::Remove if self.rules.starts_clones => on && self.staying() > self.rules.fewest,
                 OperationKind::Clone => {
                     off && self.vms.len() < self.rules.most && (vm.is_whole || self.rules.clones_overlays)
                 }
@@ -178,6 +188,12 @@ impl Vms {
                 OperationKind::DetachDisk => off && snapshots == 0 && !vm.disks.is_empty(),
                 OperationKind::MoveDisk => off && snapshots == 0,
                 OperationKind::ResizeDisk => off && snapshots == 0 && vm.grown < MOST_GROWTH,
+                OperationKind::Shelve => on,
+                OperationKind::Unshelve => vm.state == VmState::Shelved,
+                OperationKind::ColdMigrate | OperationKind::Resize => {
+                    (off || on) && (snapshots == 0 || self.rules.migrates_snapshots)
+                }
+                OperationKind::Rebuild => off || on,
                 OperationKind::List => false,
             }
     }
@@ -246,7 +262,10 @@ impl Vms {
     fn done(&mut self, choice: &Choice, number: u32) {
         let Some(vm) = self.vms.get_mut(&number) else { return };
         match (choice.kind, choice.item) {
-            (OperationKind::PowerOn | OperationKind::Resume, _) => vm.state = VmState::On,
+            (OperationKind::PowerOn | OperationKind::Resume | OperationKind::Unshelve, _) => {
+                vm.state = VmState::On;
+            }
+            (OperationKind::Shelve, _) => vm.state = VmState::Shelved,
             (OperationKind::PowerOff | OperationKind::Shutdown, _) => vm.state = VmState::Off,
             (OperationKind::ResizeDisk, _) => vm.grown += 1,
             (OperationKind::Suspend, _) => vm.state = VmState::Suspended,
@@ -254,7 +273,8 @@ impl Vms {
             (OperationKind::Clone, Some(into)) => {
                 // The platform copies disks and description, and no snapshots.
                 let is_whole = choice.clone.is_none_or(CloneKind::is_whole);
-                self.vms.insert(into, Vm::new(is_whole));
+                let state = if self.rules.starts_clones { VmState::On } else { VmState::Off };
+                self.vms.insert(into, Vm { state, ..Vm::new(is_whole) });
             }
             (OperationKind::CreateSnapshot, Some(number)) => {
                 vm.snapshots.push(Snapshot { number, is_off: vm.state == VmState::Off });

@@ -45,11 +45,21 @@ pub enum OperationKind {
     MoveDisk,
     /// The first disk of a VM that is off grows.
     ResizeDisk,
+    /// A VM moves to another host with a pause.
+    ColdMigrate,
+    /// A VM gets other processors and memory.
+    Resize,
+    /// A VM begins anew with the disk that it was made with.
+    Rebuild,
+    /// A VM that runs is taken from its host, and kept.
+    Shelve,
+    /// It runs on a host again.
+    Unshelve,
 }
 
 impl OperationKind {
     /// All, those of the paper's Table 2 first and in its order.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 24] = [
         Self::PowerOn,
         Self::PowerOff,
         Self::Clone,
@@ -69,6 +79,11 @@ impl OperationKind {
         Self::RevertSnapshot,
         Self::MoveDisk,
         Self::ResizeDisk,
+        Self::ColdMigrate,
+        Self::Resize,
+        Self::Rebuild,
+        Self::Shelve,
+        Self::Unshelve,
     ];
 
     /// Its place among [`Self::ALL`].
@@ -100,6 +115,11 @@ impl OperationKind {
             "revert_snapshot",
             "move_disk",
             "resize_disk",
+            "cold_migrate",
+            "resize",
+            "rebuild",
+            "shelve",
+            "unshelve",
         ][self.index()]
     }
 }
@@ -272,12 +292,33 @@ pub enum JobFigure {
     TotalBytes,
     /// How often the memory was gone through.
     Passes,
+    /// While it lay in a queue and no service of the platform worked on it, in nanoseconds.
+    QueuedNs,
+    /// While what divides work among hosts worked on it, in nanoseconds.
+    ConductorNs,
+    /// While a host was looked for, in nanoseconds.
+    SchedulerNs,
+    /// While hosts worked on it, in nanoseconds.
+    ComputeNs,
+    /// So much earlier than it was found over may it have ended, in nanoseconds.
+    UncertaintyNs,
 }
 
 impl JobFigure {
     /// All, in the order of tables.
-    pub const ALL: [Self; 6] =
-        [Self::ElapsedNs, Self::SetupNs, Self::DowntimeNs, Self::MovedBytes, Self::TotalBytes, Self::Passes];
+    pub const ALL: [Self; 11] = [
+        Self::ElapsedNs,
+        Self::SetupNs,
+        Self::DowntimeNs,
+        Self::MovedBytes,
+        Self::TotalBytes,
+        Self::Passes,
+        Self::QueuedNs,
+        Self::ConductorNs,
+        Self::SchedulerNs,
+        Self::ComputeNs,
+        Self::UncertaintyNs,
+    ];
 
     /// As records and tables name it.
     #[must_use]
@@ -289,6 +330,11 @@ impl JobFigure {
             Self::MovedBytes => "moved_bytes",
             Self::TotalBytes => "total_bytes",
             Self::Passes => "passes",
+            Self::QueuedNs => "queued_ns",
+            Self::ConductorNs => "conductor_ns",
+            Self::SchedulerNs => "scheduler_ns",
+            Self::ComputeNs => "compute_ns",
+            Self::UncertaintyNs => "uncertainty_ns",
         }
     }
 }

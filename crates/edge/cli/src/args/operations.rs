@@ -35,8 +35,14 @@ Platforms:
                            token's secret, is in VIRTBENCH_PROXMOX_PASSWORD or in password-file=FILE; ca=, thumbprint= and verify=no
                            as above; node=, storage=, pool= and bridge= say where VMs are made; template= is a template (linked
                            clones) or a VM (full ones) of which they are made, by number or name
+  openstack:[CLOUD][?OPTIONS]
+                           a project of a cloud that clouds.yaml (and secure.yaml) names, or that OS_CLOUD or OS_AUTH_URL, OS_USERNAME,
+                           OS_PASSWORD and so on do; secrets are there alone; flavor=, image= and network= (none where it does not
+                           say) are what servers are made of, other-flavor= what they are resized to and back; region=, interface=
+                           and zone= say where; ca=, thumbprint= and verify=no as above
 Operations: power_on, power_off, clone, migrate, remove, create_snapshot, delete_snapshot, reconfigure, suspend, resume,
-  attach_disk, detach_disk, console, list; on Proxmox VE also shutdown, reset, revert_snapshot, move_disk, resize_disk.
+  attach_disk, detach_disk, console, list; on Proxmox VE also shutdown, reset, revert_snapshot, move_disk, resize_disk;
+  on OpenStack also reset, revert_snapshot, cold_migrate, resize, rebuild, shelve, unshelve.
   A mix is a TOML file with their shares, such as power_on = 8
 
 Examples:
@@ -47,9 +53,10 @@ Examples:
   virtbench study operations --platform libvirt+qemu:///system --leave-out --rate max --latency-limit 5s
   virtbench study operations --platform 'libvirt+qemu:///system?pool=xfs' --leave-out --clone full,linked,reflink --disk 4GiB
   virtbench study operations --platform 'vsphere+https://user%40vsphere.local@vcenter/sdk?ca=vcenter.pem' --vms 100
-  virtbench study operations --platform 'proxmox:root@pam!bench@pve1?ca=pve.pem&storage=ceph&template=9000' --clone full,linked")]
+  virtbench study operations --platform 'proxmox:root@pam!bench@pve1?ca=pve.pem&storage=ceph&template=9000' --clone full,linked
+  virtbench study operations --platform 'openstack:mycloud?flavor=m1.tiny&image=cirros' --leave-out --clients 8")]
 pub struct OperationsArgs {
-    /// Whose operations: libvirt+URI, vsphere+https://USER@HOST/sdk or proxmox:HOST
+    /// Whose operations: libvirt+URI, vsphere+https://USER@HOST/sdk, proxmox:HOST or openstack:CLOUD
     #[arg(long, value_name = "ADDRESS")]
     pub platform: String,
     /// Where VMs are migrated to and back: another hypervisor with the same storage

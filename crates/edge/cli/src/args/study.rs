@@ -125,6 +125,9 @@ for in the current folder, then in $XDG_CONFIG_HOME/virtbench:
   proxmox:HOST?template=NAME|NUMBER[&ssh-user=NAME][&ssh-port=N][&ssh-folder=/FOLDER][&ssh-config=FILE]
                            a VM that is cloned from a template of Proxmox VE, reached by ssh at the address that its guest's
                            agent tells, and removed with the run; node=, storage= and the password as for study operations
+  openstack:CLOUD?flavor=NAME&image=NAME[&network=NAME][&ssh-user=NAME][&ssh-port=N][&ssh-folder=/FOLDER][&ssh-config=FILE]
+                           a server of a cloud of clouds.yaml, made of the image, reached by ssh at its floating or fixed address,
+                           and removed with the run
 
   # virtbench.toml
   [environments]

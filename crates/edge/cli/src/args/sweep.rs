@@ -16,9 +16,10 @@ Exit codes: 0 nothing is left there, or it was removed; 12 something is left and
 Examples:
   virtbench sweep --platform libvirt+qemu:///system
   virtbench sweep --platform libvirt+qemu+ssh://root@hv/system --yes
-  virtbench sweep --platform 'vsphere+https://user%40vsphere.local@vcenter/sdk?ca=vcenter.pem' --json")]
+  virtbench sweep --platform 'vsphere+https://user%40vsphere.local@vcenter/sdk?ca=vcenter.pem' --json
+  virtbench sweep --platform openstack:mycloud")]
 pub struct SweepArgs {
-    /// Where to look: libvirt+URI, vsphere+https://USER@HOST/sdk or proxmox:HOST
+    /// Where to look: libvirt+URI, vsphere+https://USER@HOST/sdk, proxmox:HOST or openstack:CLOUD
     #[arg(long, value_name = "ADDRESS")]
     pub platform: String,
     /// Only what belongs to this run: its id, or how the names of its VMs begin

@@ -120,7 +120,7 @@ pub struct TilesStudyArgs {
 /// Management operations beside the tiles.
 #[derive(Debug, Args)]
 pub struct InfrastructureArgs {
-    /// Whose management operations run beside the tiles: libvirt+URI, vsphere+https://USER@HOST/sdk or proxmox:HOST, as for study operations
+    /// Whose management operations run beside the tiles: libvirt+URI, vsphere+https://USER@HOST/sdk, proxmox:HOST or openstack:CLOUD, as for study operations
     #[arg(long, value_name = "ADDRESS")]
     pub platform: Option<String>,
     /// Where VMs are moved to and back: another hypervisor with the same storage

@@ -158,7 +158,12 @@ impl LibvirtPlatform {
             | Action::Reset
             | Action::RevertSnapshot { .. }
             | Action::MoveDisk
-            | Action::ResizeDisk => Ok(false),
+            | Action::ResizeDisk
+            | Action::ColdMigrate
+            | Action::Resize
+            | Action::Rebuild
+            | Action::Shelve
+            | Action::Unshelve => Ok(false),
         }
     }
 }

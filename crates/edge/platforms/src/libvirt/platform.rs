@@ -20,7 +20,7 @@ use super::vm::{Bench, state};
 use super::xml::Model;
 use crate::back_off::BackOff;
 use crate::failure::Failure;
-use crate::platform::{Action, JobTold, Performed, Platform, on_proxmox_only};
+use crate::platform::{Action, JobTold, Performed, Platform, elsewhere_only};
 use crate::stopwatch::Stopwatch;
 
 /// How long the end of a run may take to remove what it made.
@@ -276,7 +276,7 @@ impl Platform for LibvirtPlatform {
             OperationKind::Console | OperationKind::AttachDisk | OperationKind::DetachDisk if !lives => {
                 Some("libvirt's test driver does not have it".into())
             }
-            _ => on_proxmox_only(operation),
+            _ => elsewhere_only(operation),
         }
     }
 

@@ -14,7 +14,7 @@ use super::guest::{answers, close, open_console, wait_for_answer};
 use super::refusals::failure;
 use super::xml::{Format, Model, disk_xml, snapshot, volume};
 use crate::failure::Failure;
-use crate::platform::{Action, on_proxmox_only};
+use crate::platform::{Action, elsewhere_only};
 use crate::stopwatch::Stopwatch;
 
 /// How often it is looked for an effect.
@@ -74,8 +74,13 @@ impl Bench<'_> {
             | Action::Reset
             | Action::RevertSnapshot { .. }
             | Action::MoveDisk
-            | Action::ResizeDisk => {
-                let why = on_proxmox_only(action.kind()).unwrap_or_default();
+            | Action::ResizeDisk
+            | Action::ColdMigrate
+            | Action::Resize
+            | Action::Rebuild
+            | Action::Shelve
+            | Action::Unshelve => {
+                let why = elsewhere_only(action.kind()).unwrap_or_default();
                 Err(Failure::new(FailureKind::Unsupported, why))
             }
         }

@@ -5,10 +5,7 @@ use std::fmt;
 use virtbench_lab::SshAddress;
 use virtbench_proxmox::Address;
 
-/// How the settings begin that are for the login to the guest.
-const LOGIN: &str = "ssh-";
-/// Where the agent works where no folder is named.
-const FOLDER: &str = "/var/tmp/virtbench";
+use crate::guest_login::GuestLogin;
 
 /// Where a VM is made, and how its guest is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,10 +13,7 @@ pub struct ProxmoxGuest {
     /// The address without what is for the login.
     pub(super) platform: String,
     server: Address,
-    user: Option<String>,
-    port: Option<u16>,
-    folder: String,
-    config: Option<String>,
+    login: GuestLogin,
 }
 
 impl ProxmoxGuest {
@@ -32,11 +26,7 @@ impl ProxmoxGuest {
     /// # Errors
     /// It is no such address, in words.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let (server, query) = text.split_once('?').unwrap_or((text, ""));
-        let (login, others): (Vec<&str>, Vec<&str>) =
-            query.split('&').filter(|one| !one.is_empty()).partition(|one| one.starts_with(LOGIN));
-        let platform =
-            if others.is_empty() { server.to_owned() } else { format!("{server}?{}", others.join("&")) };
+        let (login, platform) = GuestLogin::take_from(text)?;
         let address = Address::parse(&platform).map_err(|error| error.to_string())?;
         if address.template.is_none() {
             return Err(format!(
@@ -44,34 +34,7 @@ impl ProxmoxGuest {
                  in, and the agent of QEMU, which tells its address"
             ));
         }
-        let mut guest =
-            Self { platform, server: address, user: None, port: None, folder: FOLDER.into(), config: None };
-        for setting in login {
-            guest.take(setting)?;
-        }
-        // What is wrong with it is said before a VM is made.
-        guest.login("192.0.2.1")?;
-        Ok(guest)
-    }
-
-    fn take(&mut self, setting: &str) -> Result<(), String> {
-        let (name, value) = setting.split_once('=').unwrap_or((setting, ""));
-        match name {
-            "ssh-user" if !value.is_empty() => self.user = Some(value.to_owned()),
-            "ssh-port" => {
-                let port = value.parse().map_err(|_| format!("{}: {setting}: no such port", self.server))?;
-                self.port = Some(port);
-            }
-            "ssh-folder" if value.starts_with('/') => value.clone_into(&mut self.folder),
-            "ssh-config" if !value.is_empty() => self.config = Some(value.to_owned()),
-            _ => {
-                return Err(format!(
-                    "{}: {setting} is no setting of the login to a guest: ssh-user=NAME, ssh-port=N, ssh-folder=/FOLDER, ssh-config=FILE",
-                    self.server
-                ));
-            }
-        }
-        Ok(())
+        Ok(Self { platform, server: address, login })
     }
 
     /// The server's name.
@@ -85,12 +48,7 @@ impl ProxmoxGuest {
     /// # Errors
     /// The login is impossible.
     pub(super) fn login(&self, ip: &str) -> Result<SshAddress, String> {
-        let user = self.user.as_ref().map_or_else(String::new, |user| format!("{user}@"));
-        let host = if ip.contains(':') { format!("[{ip}]") } else { ip.to_owned() };
-        let port = self.port.map_or_else(String::new, |port| format!(":{port}"));
-        let config = self.config.as_ref().map_or_else(String::new, |file| format!("?config={file}"));
-        SshAddress::parse(&format!("ssh://{user}{host}{port}{}{config}", self.folder))
-            .map_err(|error| error.to_string())
+        self.login.at(ip)
     }
 }
 
@@ -100,7 +58,7 @@ impl fmt::Display for ProxmoxGuest {
         write!(f, "{}?template={}", self.server, self.server.template.as_deref().unwrap_or_default())?;
         self.server.node.as_ref().map_or(Ok(()), |node| write!(f, "&node={node}"))?;
         self.server.storage.as_ref().map_or(Ok(()), |storage| write!(f, "&storage={storage}"))?;
-        write!(f, "&ssh-folder={}", self.folder)
+        write!(f, "&ssh-folder={}", self.login.folder)
     }
 }
 

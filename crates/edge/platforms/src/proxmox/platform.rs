@@ -19,7 +19,7 @@ use super::owned::{Owned, TAG, VM};
 use super::sweep::remove;
 use crate::failure::Failure;
 use crate::keeper::Keeper;
-use crate::platform::{Action, Performed, Platform};
+use crate::platform::{Action, Performed, Platform, on_openstack_only};
 use crate::run_vms::{RunVms, check_name};
 
 /// The size of a disk that is attached, in MiB.
@@ -249,6 +249,10 @@ impl OnProxmox {
                 self.ours.change(vm, |ours| _ = ours.disks.remove(name));
                 Ok(())
             }
+            Action::ColdMigrate | Action::Resize | Action::Rebuild | Action::Shelve | Action::Unshelve => {
+                let why = on_openstack_only(action.kind()).unwrap_or_default();
+                Err(Failure::new(FailureKind::Unsupported, why))
+            }
             Action::Console | Action::List => {
                 let why = format!("{} is not for a VM of Proxmox VE", action.kind().name());
                 Err(Failure::new(FailureKind::Unsupported, why))
@@ -370,7 +374,7 @@ fn lacks(nodes: usize, disks_move: bool, operation: OperationKind) -> Option<Str
             "there is no second storage for disks of VMs that is shared as the first one is, or is not"
                 .to_owned(),
         ),
-        _ => None,
+        _ => on_openstack_only(operation),
     }
 }
 

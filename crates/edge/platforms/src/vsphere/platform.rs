@@ -17,7 +17,7 @@ use super::shape::give_shape;
 use super::sweep::remove;
 use crate::failure::Failure;
 use crate::keeper::Keeper;
-use crate::platform::{Action, Performed, Platform, on_proxmox_only};
+use crate::platform::{Action, Performed, Platform, elsewhere_only};
 use crate::run_vms::{RunVms, check_name};
 
 /// The size of a disk that is attached, in KiB.
@@ -224,7 +224,12 @@ impl OnVsphere {
             | Action::Reset
             | Action::RevertSnapshot { .. }
             | Action::MoveDisk
-            | Action::ResizeDisk => {
+            | Action::ResizeDisk
+            | Action::ColdMigrate
+            | Action::Resize
+            | Action::Rebuild
+            | Action::Shelve
+            | Action::Unshelve => {
                 let why = format!("{} is not done with a VM of vSphere", action.kind().name());
                 return done.refused(Failure::new(FailureKind::Unsupported, why));
             }
@@ -327,7 +332,7 @@ fn lacks(is_host: bool, hosts: usize, operation: OperationKind) -> Option<String
         OperationKind::Migrate if hosts < 2 => {
             Some("only one host of the cluster is connected and out of maintenance".to_owned())
         }
-        _ => on_proxmox_only(operation),
+        _ => elsewhere_only(operation),
     }
 }
 

@@ -1,14 +1,17 @@
-//! VMs of a cluster of Proxmox VE as environments. A build without clusters has none of them.
+//! VMs of clusters and clouds as environments: of Proxmox VE and of OpenStack. A build without clusters has none of them.
 
 use virtbench_lab::Environment;
 
 #[cfg(feature = "full")]
-pub(super) use virtbench_platforms::ProxmoxGuest as ClusterGuest;
+pub(super) use with::ClusterGuest;
 
 #[cfg(not(feature = "full"))]
 pub(super) use without::ClusterGuest;
 
-/// Reads `proxmox:HOST?template=NAME...`.
+/// The schemes of their addresses.
+pub(super) const SCHEMES: [&str; 2] = ["proxmox", "openstack"];
+
+/// Reads `proxmox:HOST?template=NAME...` or `openstack:CLOUD?flavor=NAME...`.
 ///
 /// # Errors
 /// It is no such address, or this build has none, in words that repeat no password.
@@ -17,20 +20,64 @@ pub(super) fn parse(text: &str) -> Result<ClusterGuest, String> {
 }
 
 /// The environment in which such a VM is made, with a test file of so many bytes, or for files.
-#[cfg(feature = "full")]
 pub(super) fn environment(name: &str, guest: &ClusterGuest, size_bytes: Option<u64>) -> Box<dyn Environment> {
-    Box::new(virtbench_platforms::ProxmoxVm::new(name, guest.clone(), size_bytes))
+    guest.environment(name, size_bytes)
 }
 
-/// The same where there is none.
-#[cfg(not(feature = "full"))]
-pub(super) fn environment(_: &str, guest: &ClusterGuest, _: Option<u64>) -> Box<dyn Environment> {
-    match *guest {}
+#[cfg(feature = "full")]
+mod with {
+    use std::fmt;
+
+    use virtbench_lab::Environment;
+    use virtbench_platforms::{OpenStackGuest, OpenStackVm, ProxmoxGuest, ProxmoxVm};
+
+    /// Where a VM is made.
+    #[derive(Debug, Clone, PartialEq)]
+    pub enum ClusterGuest {
+        /// On a cluster of Proxmox VE.
+        Proxmox(ProxmoxGuest),
+        /// In a project of an OpenStack cloud.
+        OpenStack(OpenStackGuest),
+    }
+
+    impl ClusterGuest {
+        pub(in super::super) fn parse(text: &str) -> Result<Self, String> {
+            if text.starts_with(OpenStackGuest::PREFIX) {
+                return OpenStackGuest::parse(text).map(Self::OpenStack);
+            }
+            ProxmoxGuest::parse(text).map(Self::Proxmox)
+        }
+
+        pub(in super::super) fn host(&self) -> &str {
+            match self {
+                Self::Proxmox(guest) => guest.host(),
+                Self::OpenStack(guest) => guest.host(),
+            }
+        }
+
+        pub(super) fn environment(&self, name: &str, size_bytes: Option<u64>) -> Box<dyn Environment> {
+            match self {
+                Self::Proxmox(guest) => Box::new(ProxmoxVm::new(name, guest.clone(), size_bytes)),
+                Self::OpenStack(guest) => Box::new(OpenStackVm::new(name, guest.clone(), size_bytes)),
+            }
+        }
+    }
+
+    impl fmt::Display for ClusterGuest {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            match self {
+                Self::Proxmox(guest) => guest.fmt(f),
+                Self::OpenStack(guest) => guest.fmt(f),
+            }
+        }
+    }
 }
 
 #[cfg(not(feature = "full"))]
 mod without {
     use std::fmt;
+
+    use virtbench_lab::Environment;
 
     /// There is none.
     #[derive(Debug, Clone, PartialEq)]
@@ -38,10 +85,14 @@ mod without {
 
     impl ClusterGuest {
         pub(in super::super) fn parse(_: &str) -> Result<Self, String> {
-            Err("this build leaves clusters of Proxmox VE out: `make install` builds all".into())
+            Err("this build leaves clusters of Proxmox VE and clouds of OpenStack out: `make install` builds all".into())
         }
 
         pub(in super::super) fn host(&self) -> &str {
+            match *self {}
+        }
+
+        pub(super) fn environment(&self, _: &str, _: Option<u64>) -> Box<dyn Environment> {
             match *self {}
         }
     }

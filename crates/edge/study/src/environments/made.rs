@@ -142,7 +142,7 @@ impl<'e> FoundEnvironments<'e> {
                     Box::new(Native::new(name, path))
                 }
                 EnvironmentUri::Ssh(address) => Box::new(Ssh::new(name, address.clone(), size_bytes)),
-                EnvironmentUri::Proxmox(guest) => {
+                EnvironmentUri::Cluster(guest) => {
                     cluster::environment(name, guest, (!self.has_files()).then_some(size_bytes))
                 }
                 EnvironmentUri::Libvirt(libvirt) => {
@@ -192,7 +192,7 @@ impl<'e> FoundEnvironments<'e> {
                 EnvironmentUri::Native { folder } => (folder, None),
                 EnvironmentUri::Uml(uml) => (&uml.folder, None),
                 EnvironmentUri::Qemu(qemu) => (&qemu.folder, Some(qemu.setup.clone())),
-                EnvironmentUri::Ssh(_) | EnvironmentUri::Libvirt(_) | EnvironmentUri::Proxmox(_) => continue,
+                EnvironmentUri::Ssh(_) | EnvironmentUri::Libvirt(_) | EnvironmentUri::Cluster(_) => continue,
             };
             setups.entry(own.as_deref().unwrap_or(folder).to_owned()).or_default().extend(setup);
         }

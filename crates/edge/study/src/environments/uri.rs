@@ -24,7 +24,7 @@ const NAME_LIMIT: usize = 40;
 pub enum UriError {
     /// It begins with none of the schemes.
     #[error(
-        "{0:?} is no environment: native:[FOLDER], qemu:[FOLDER]?disk=SETUP&vcpus=N&memory=SIZE, uml:[FOLDER]?disk=KIND&memory=SIZE, ssh://[USER@]HOST[:PORT]/FOLDER, libvirt+URI?pool=NAME&disk=SETUP..., proxmox:HOST?template=NAME..., or a name from virtbench.toml"
+        "{0:?} is no environment: native:[FOLDER], qemu:[FOLDER]?disk=SETUP&vcpus=N&memory=SIZE, uml:[FOLDER]?disk=KIND&memory=SIZE, ssh://[USER@]HOST[:PORT]/FOLDER, libvirt+URI?pool=NAME&disk=SETUP..., proxmox:HOST?template=NAME..., openstack:CLOUD?flavor=NAME&image=NAME..., or a name from virtbench.toml"
     )]
     Scheme(String),
     /// It is no address.
@@ -98,8 +98,8 @@ pub enum EnvironmentUri {
     Ssh(SshAddress),
     /// A guest on a hypervisor that exists.
     Libvirt(Box<LibvirtUri>),
-    /// A VM that is made on a cluster of Proxmox VE.
-    Proxmox(Box<ClusterGuest>),
+    /// A VM that is made on a cluster or in a cloud.
+    Cluster(Box<ClusterGuest>),
 }
 
 /// A guest of User Mode Linux.
@@ -175,10 +175,10 @@ impl EnvironmentUri {
             "qemu" => qemu(text, rest),
             "uml" => uml(text, rest),
             _ if text.starts_with(LibvirtAddress::PREFIX) => libvirt(text),
-            "proxmox" => {
+            scheme if cluster::SCHEMES.contains(&scheme) => {
                 // A password that stands in the address is not repeated.
-                let wrong = |why| UriError::Syntax { uri: "proxmox:".into(), why };
-                cluster::parse(text).map(|guest| Self::Proxmox(Box::new(guest))).map_err(wrong)
+                let wrong = |why| UriError::Syntax { uri: format!("{scheme}:"), why };
+                cluster::parse(text).map(|guest| Self::Cluster(Box::new(guest))).map_err(wrong)
             }
             SshAddress::SCHEME => Ok(Self::Ssh(SshAddress::parse(text)?)),
             _ => Err(UriError::Scheme(text.to_owned())),
@@ -193,7 +193,7 @@ impl EnvironmentUri {
             Self::Uml(_) => "uml".into(),
             Self::Ssh(address) => address.host().to_owned(),
             Self::Libvirt(libvirt) => libvirt.address.host().unwrap_or("libvirt").to_owned(),
-            Self::Proxmox(guest) => guest.host().to_owned(),
+            Self::Cluster(guest) => guest.host().to_owned(),
         }
     }
 }
@@ -345,7 +345,7 @@ impl fmt::Display for EnvironmentUri {
                     .map_or(Ok(()), |bytes| write!(f, "&memory={}", format_bytes(bytes).replace(' ', "")))?;
                 uml.processor.map_or(Ok(()), |processor| write!(f, "&processor={processor}"))
             }
-            Self::Proxmox(guest) => guest.fmt(f),
+            Self::Cluster(guest) => guest.fmt(f),
             Self::Libvirt(libvirt) => {
                 write!(f, "{}&", libvirt.address)?;
                 write_guest(f, &libvirt.guest)
@@ -399,7 +399,7 @@ impl NamedEnvironment {
             | EnvironmentUri::Uml(_)
             | EnvironmentUri::Ssh(_)
             | EnvironmentUri::Libvirt(_)
-            | EnvironmentUri::Proxmox(_) => None,
+            | EnvironmentUri::Cluster(_) => None,
         }
     }
 

@@ -261,8 +261,11 @@ fn clones(analysis: &OperationsAnalysis) -> Markup {
 /// What the platform told of its jobs; nothing where no operation was one.
 fn jobs(analysis: &OperationsAnalysis) -> Markup {
     let is_job = |one: &KindAnalysis| !one.job.is_empty() || one.job_unavailable.is_some();
+    let all = || analysis.steps.iter().flat_map(|step| step.kinds.values());
+    let is_told = |figure: &JobFigure| all().any(|one| one.job.contains_key(figure));
+    let figures: Vec<JobFigure> = JobFigure::ALL.into_iter().filter(is_told).collect();
     html! {
-        @if analysis.steps.iter().flat_map(|step| step.kinds.values()).any(is_job) {
+        @if all().any(is_job) {
             section aria-labelledby="jobs" {
                 h2 id="jobs" { "What the platform says of its jobs" }
                 p { "By the platform's own statistics, once an operation is done: means. Downtime is how long a guest stands still." }
@@ -270,7 +273,8 @@ fn jobs(analysis: &OperationsAnalysis) -> Markup {
                     table {
                         thead { tr {
                             th scope="col" { "step" } th scope="col" { "operation" }
-                            @for figure in JobFigure::ALL { th.number scope="col" { (job_column(figure)) } }
+                            @for figure in &figures { th.number scope="col" { (job_column(*figure)) } }
+                            @if figures.is_empty() { th scope="col" { "told" } }
                         } }
                         tbody {
                             @for step in &analysis.steps {
@@ -279,13 +283,13 @@ fn jobs(analysis: &OperationsAnalysis) -> Markup {
                                         th scope="row" { (step_name(step)) }
                                         td { (kind_name(*kind)) }
                                         @if one.job.is_empty() {
-                                            td colspan="6" {
+                                            td colspan=(figures.len().max(1)) {
                                                 "unavailable: " (one.job_unavailable.as_deref().unwrap_or("it does not say why"))
                                             }
                                         } @else {
-                                            @for figure in JobFigure::ALL {
+                                            @for figure in &figures {
                                                 td.number {
-                                                    (one.job.get(&figure).map_or_else(|| "–".into(), |value| job_value(figure, *value)))
+                                                    (one.job.get(figure).map_or_else(|| "–".into(), |value| job_value(*figure, *value)))
                                                 }
                                             }
                                         }
@@ -308,12 +312,24 @@ fn job_column(figure: JobFigure) -> &'static str {
         JobFigure::MovedBytes => "moved, MiB",
         JobFigure::TotalBytes => "to move, MiB",
         JobFigure::Passes => "passes",
+        JobFigure::QueuedNs => "in queues, ms",
+        JobFigure::ConductorNs => "conductor, ms",
+        JobFigure::SchedulerNs => "scheduler, ms",
+        JobFigure::ComputeNs => "hosts, ms",
+        JobFigure::UncertaintyNs => "end known to, ms",
     }
 }
 
 fn job_value(figure: JobFigure, value: f64) -> String {
     significant(match figure {
-        JobFigure::ElapsedNs | JobFigure::SetupNs | JobFigure::DowntimeNs => value / MILLISECOND_NS,
+        JobFigure::ElapsedNs
+        | JobFigure::SetupNs
+        | JobFigure::DowntimeNs
+        | JobFigure::QueuedNs
+        | JobFigure::ConductorNs
+        | JobFigure::SchedulerNs
+        | JobFigure::ComputeNs
+        | JobFigure::UncertaintyNs => value / MILLISECOND_NS,
         JobFigure::MovedBytes | JobFigure::TotalBytes => value / MIB,
         JobFigure::Passes => value,
     })

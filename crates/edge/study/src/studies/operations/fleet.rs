@@ -57,6 +57,7 @@ impl<'a> Fleet<'a> {
         let rules = Rules {
             clones: plan.clones.clone(),
             clones_overlays: platform.clones_overlays(),
+            starts_clones: platform.starts_clones(),
             ..Rules::new(count, platform.migrates_snapshots())
         };
         let fleet = Self {
@@ -207,6 +208,11 @@ impl<'a> Fleet<'a> {
             OperationKind::RevertSnapshot => Action::RevertSnapshot { name: name("snapshot") },
             OperationKind::MoveDisk => Action::MoveDisk,
             OperationKind::ResizeDisk => Action::ResizeDisk,
+            OperationKind::ColdMigrate => Action::ColdMigrate,
+            OperationKind::Resize => Action::Resize,
+            OperationKind::Rebuild => Action::Rebuild,
+            OperationKind::Shelve => Action::Shelve,
+            OperationKind::Unshelve => Action::Unshelve,
         }
     }
 }

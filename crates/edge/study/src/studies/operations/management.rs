@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use fluent_uri::Uri;
-use virtbench_platforms::OnProxmox;
+use virtbench_platforms::{OnOpenStack, OnProxmox};
 use virtbench_record::{ManagementProcess, ManagementUse};
 
 /// libvirt's daemon for all drivers, and that for QEMU with that for its pools.
@@ -52,6 +52,9 @@ impl Management {
         let elsewhere = |why: &str| Self::Elsewhere(why.to_owned());
         if let Some((host, port)) = OnProxmox::server_of(address) {
             return Self::Port(host, port);
+        }
+        if OnOpenStack::check(address).is_ok() {
+            return elsewhere("a cloud's services are many processes, on hosts of its own");
         }
         let Some((kind, uri)) = address.split_once('+') else {
             return elsewhere("the platform has no address");

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use virtbench_lab::{GuestImage, LabError, LibvirtAddress, find_kernel};
 use virtbench_platforms::{
-    LibvirtOptions, LibvirtPlatform, OnProxmox, OnVsphere, Platform, ProxmoxOptions, VsphereOptions,
+    LibvirtOptions, LibvirtPlatform, OnOpenStack, OnProxmox, OnVsphere, Platform, ProxmoxOptions,
+    VsphereOptions,
 };
 use virtbench_record::CloneKind;
 
@@ -14,16 +15,19 @@ use crate::runner::event::Event;
 use crate::runner::run::Run;
 use crate::study_error::StudyError;
 
-/// How addresses of vSphere and of Proxmox VE begin.
+/// How addresses of vSphere, of Proxmox VE and of OpenStack begin.
 const VSPHERE: &str = "vsphere+";
 const PROXMOX: &str = "proxmox:";
+const OPENSTACK: &str = "openstack:";
+/// The network of servers whose address names none: nobody logs in to them.
+const NETWORK: &str = "none";
 /// Until a control plane has answered; removing what killed runs have left takes longer where there is much of it.
 const CONNECT_LIMIT: Duration = Duration::from_secs(600);
 
 /// A platform, and what VMs there are made of.
 #[derive(Debug, Clone)]
 pub struct PlatformChoice {
-    /// Its address: `libvirt+URI`, `vsphere+https://USER@HOST/sdk` or `proxmox:HOST`.
+    /// Its address: `libvirt+URI`, `vsphere+https://USER@HOST/sdk`, `proxmox:HOST` or `openstack:CLOUD`.
     pub address: String,
     /// Where VMs are moved to and back.
     pub destination: Option<String>,
@@ -59,6 +63,8 @@ impl PlatformChoice {
             OnVsphere::check(&self.address)
         } else if self.address.starts_with(PROXMOX) {
             OnProxmox::check(&self.address)
+        } else if self.address.starts_with(OPENSTACK) {
+            OnOpenStack::check(&self.address)
         } else {
             address(&self.address)?;
             return self.destination.as_deref().map_or(Ok(()), |to| address(to).map(drop));
@@ -66,8 +72,11 @@ impl PlatformChoice {
         of_cluster.map_err(|error| StudyError::input(error.to_string()))?;
         if self.destination.is_some() {
             return usage(
-                "vSphere and Proxmox VE migrate among the hosts of a cluster: leave --destination out",
+                "vSphere, Proxmox VE and OpenStack migrate among the hosts of a cluster: leave --destination out",
             );
+        }
+        if self.address.starts_with(OPENSTACK) && ways.iter().any(|way| *way != CloneKind::Full) {
+            return usage("OpenStack makes servers of images, and its hosts decide how: take --clone full");
         }
         if ways.iter().any(|way| matches!(way, CloneKind::Reflink | CloneKind::Array)) {
             return usage(
@@ -91,6 +100,10 @@ impl PlatformChoice {
         if self.address.starts_with(PROXMOX) {
             let options = ProxmoxOptions { memory_bytes: self.memory_bytes, disk_bytes: self.disk_bytes };
             let platform = OnProxmox::connect(&self.address, options, Instant::now() + CONNECT_LIMIT)?;
+            return Ok(Box::new(platform));
+        }
+        if self.address.starts_with(OPENSTACK) {
+            let platform = OnOpenStack::connect(&self.address, NETWORK, Instant::now() + CONNECT_LIMIT)?;
             return Ok(Box::new(platform));
         }
         let to = address(&self.address)?;
@@ -127,7 +140,7 @@ fn address(text: &str) -> Result<LibvirtAddress, StudyError> {
     let usage = |why: String| StudyError::input(why);
     if !text.starts_with(LibvirtAddress::PREFIX) {
         return Err(usage(format!(
-            "{text} is no platform: give libvirt+URI, such as libvirt+qemu:///system, vsphere+https://USER@HOST/sdk, or proxmox:HOST"
+            "{text} is no platform: give libvirt+URI, such as libvirt+qemu:///system, vsphere+https://USER@HOST/sdk, proxmox:HOST, or openstack:CLOUD"
         )));
     }
     let (address, others) = LibvirtAddress::parse(text).map_err(|error| usage(error.to_string()))?;

@@ -1,0 +1,96 @@
+//! A fake OpenStack of one's own, for tests: `tests/openstack/fake.py`, gone with its value.
+
+use std::fs;
+use std::io::{self, BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+use tempfile::TempDir;
+use virtbench_https::{Ask, HttpsServer, Trust};
+
+/// Of each of its users.
+const PASSWORD: &str = "test-only-secret";
+/// How long it may take to be told how to behave.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// A fake that runs.
+#[derive(Debug)]
+pub struct LocalOpenStack {
+    process: Child,
+    folder: TempDir,
+    port: u16,
+}
+
+impl LocalOpenStack {
+    /// Starts one, with a clouds.yaml that calls it `fake` and a secure.yaml beside it. `seconds` is how long each task takes.
+    ///
+    /// # Errors
+    /// It does not start, with what is missing.
+    pub fn start(seconds: f64) -> io::Result<Self> {
+        let folder = TempDir::new()?;
+        let mut process = Command::new("python3")
+            .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../tests/openstack/fake.py"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|error| {
+                io::Error::other(format!("no fake OpenStack without python3 (apt install python3): {error}"))
+            })?;
+        let mut line = String::new();
+        if let Some(told) = process.stdout.take() {
+            BufReader::new(told).read_line(&mut line)?;
+        }
+        let port = line
+            .trim()
+            .parse()
+            .map_err(|_| io::Error::other(format!("the fake OpenStack does not start: {line:?}")))?;
+        let clouds = format!(
+            "clouds:\n  fake:\n    auth: {{auth_url: 'http://127.0.0.1:{port}', username: admin, project_name: bench}}\n"
+        );
+        fs::write(folder.path().join("clouds.yaml"), clouds)?;
+        fs::write(
+            folder.path().join("secure.yaml"),
+            format!("clouds:\n  fake: {{auth: {{password: {PASSWORD}}}}}\n"),
+        )?;
+        let local = Self { process, folder, port };
+        local.control(&serde_json::json!({ "seconds": seconds }))?;
+        Ok(local)
+    }
+
+    /// Changes how it behaves; `fake.py` says what there is.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub fn control(&self, change: &Value) -> io::Result<()> {
+        let server = HttpsServer::new("the fake", &Trust::Anybody).map_err(io::Error::other)?;
+        let (url, body) = (format!("http://127.0.0.1:{}/control", self.port), change.to_string());
+        let ask = Ask { method: "POST", url: &url, headers: &[], body: body.as_bytes() };
+        server.ask(&ask, LIMIT).map(drop).map_err(io::Error::other)
+    }
+
+    /// Kills it.
+    pub fn kill(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+
+    /// Its clouds.yaml.
+    #[must_use]
+    pub fn clouds(&self) -> PathBuf {
+        self.folder.path().join("clouds.yaml")
+    }
+
+    /// Its address, for a command line; without what servers are made of.
+    #[must_use]
+    pub fn argument(&self) -> String {
+        format!("openstack:fake?clouds={}", self.clouds().display())
+    }
+}
+
+impl Drop for LocalOpenStack {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}

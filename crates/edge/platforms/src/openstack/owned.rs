@@ -1,0 +1,122 @@
+//! Whose a server or an image is: what is written on it, twice.
+
+use std::collections::BTreeMap;
+
+use virtbench_lab::Sign;
+use virtbench_mark::{Mark, RunId};
+use virtbench_openstack::{Image, Server};
+
+/// What a server is for: its management is measured.
+pub(super) const VM: &str = "vm";
+/// What an image is for: it was made of a server.
+pub(super) const SNAPSHOT: &str = "snapshot";
+/// What an image is for: it has no bytes, and says that its run lives.
+pub(super) const KEEPER: &str = "shared";
+/// Under which name the mark stands among metadata and properties.
+pub(super) const KEY: &str = "virtbench";
+
+/// What a thing says of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Owned {
+    pub(super) mark: Mark,
+    pub(super) name: String,
+    /// The server that an image was made of.
+    pub(super) server: Option<String>,
+    pub(super) sign: Sign,
+}
+
+impl Owned {
+    /// Of what this process makes now.
+    pub(super) fn new(run: &RunId, purpose: &str, name: &str, server: Option<&str>) -> Self {
+        let mut sign = Sign::now();
+        sign.host.retain(|letter| !letter.is_whitespace());
+        let server = server.map(str::to_owned);
+        Self { mark: Mark::new(run.clone(), purpose), name: name.to_owned(), server, sign }
+    }
+
+    pub(super) fn is_for(&self, purpose: &str) -> bool {
+        self.mark.purpose() == purpose
+    }
+
+    /// What is written among metadata and properties.
+    pub(super) fn text(&self) -> String {
+        let server = self.server.as_ref().map(|server| format!(" server={server}")).unwrap_or_default();
+        let sign: String =
+            self.sign.attributes().iter().map(|(name, value)| format!(" {name}={value}")).collect();
+        format!("{} name={}{server}{sign}", self.mark, self.name)
+    }
+
+    /// The same, as metadata.
+    pub(super) fn metadata(&self) -> BTreeMap<String, String> {
+        BTreeMap::from([(KEY.to_owned(), self.text())])
+    }
+
+    /// What a server's description says: the mark and the name, without what changes.
+    pub(super) fn description(&self) -> String {
+        format!("{} name={}", self.mark, self.name)
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let (mark, words) = text.split_once(" name=")?;
+        let words = format!("name={words}");
+        let value = |name: &str| {
+            let mut values = words.split(' ').filter_map(|word| word.split_once('='));
+            values.find(|(key, _)| *key == name).map(|(_, value)| value)
+        };
+        let (name, server) = (value("name")?.to_owned(), value("server").map(str::to_owned));
+        Some(Self { mark: Mark::parse(mark)?, name, server, sign: Sign::read(value) })
+    }
+
+    /// Reads it from a server; nothing where virtbench did not make that server: its metadata and its description have to say the same.
+    pub(super) fn of_server(server: &Server) -> Option<Self> {
+        let owned = Self::parse(server.metadata.get(KEY)?)?;
+        (server.description.as_deref() == Some(&owned.description())).then_some(owned)
+    }
+
+    /// Reads it from an image; nothing where virtbench did not make it. Images of a server that was made of ours have its property as well, and another
+    /// name or server.
+    pub(super) fn of_image(image: &Image) -> Option<Self> {
+        let owned = Self::parse(image.virtbench.as_deref()?)?;
+        let is_it = image.name == owned.name && image.instance_uuid == owned.server;
+        is_it.then_some(owned)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_ours_by_its_metadata_and_its_description() {
+        let owned = Owned::new(&RunId::new_random(), VM, "virtbench-1", None);
+        let server = |metadata: BTreeMap<String, String>, description: &str| Server {
+            name: "renamed".into(),
+            metadata,
+            description: Some(description.into()),
+            ..Server::default()
+        };
+        let (metadata, description) = (owned.metadata(), owned.description());
+        assert!(owned.text().len() <= 255, "Nova's limit");
+        assert_eq!(Owned::of_server(&server(metadata.clone(), &description)), Some(owned));
+        assert_eq!(Owned::of_server(&server(metadata.clone(), "")), None, "metadata alone");
+        assert_eq!(Owned::of_server(&server(BTreeMap::new(), &description)), None, "a description alone");
+        let other = Owned::new(&RunId::new_random(), VM, "virtbench-1", None);
+        assert_eq!(Owned::of_server(&server(metadata, &other.description())), None, "another run's");
+    }
+
+    #[test]
+    fn an_image_is_ours_by_its_name_and_its_server_and_what_inherits_its_property_is_not() {
+        let owned = Owned::new(&RunId::new_random(), SNAPSHOT, "virtbench-1.snap", Some("s1"));
+        let image = |name: &str, server: Option<&str>| Image {
+            name: name.into(),
+            instance_uuid: server.map(str::to_owned),
+            virtbench: Some(owned.text()),
+            ..Image::default()
+        };
+        assert_eq!(Owned::of_image(&image("virtbench-1.snap", Some("s1"))), Some(owned.clone()));
+        assert_eq!(Owned::of_image(&image("theirs", Some("s1"))), None);
+        assert_eq!(Owned::of_image(&image("virtbench-1.snap", Some("s2"))), None, "of a server made of it");
+        assert_eq!(Owned::of_image(&image("virtbench-1.snap", None)), None);
+        assert_eq!(Owned::of_image(&Image::default()), None);
+    }
+}

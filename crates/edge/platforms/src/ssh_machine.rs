@@ -1,0 +1,151 @@
+//! VMs that were made for a study, as machines that are reached by ssh, and removed at the end.
+
+use std::fmt;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use virtbench_lab::{
+    Connection, ConnectionError, Environment, Greeting, LabError, Machine, MachineError, OnProgress, Ssh,
+    SshAddress, TargetRef,
+};
+use virtbench_record::{GuestFacts, HostFacts};
+
+use crate::back_off;
+use crate::platform::Platform;
+
+/// How long a VM may take until its guest lets us in.
+pub(crate) const READY_WITHIN: Duration = Duration::from_secs(600);
+/// How long its removal may take.
+const REMOVED_WITHIN: Duration = Duration::from_secs(120);
+
+/// What a run has made on a platform. Dropping it removes the VMs.
+#[derive(Debug)]
+pub(crate) struct MadeOn<P: Platform>(pub P);
+
+impl<P: Platform> Drop for MadeOn<P> {
+    fn drop(&mut self) {
+        if let Err(error) = self.0.remove_all(Instant::now() + REMOVED_WITHIN) {
+            let address = self.0.facts().address;
+            tracing::warn!(%error, "a VM is left: virtbench sweep --platform '{address}' removes it");
+        }
+    }
+}
+
+/// That a VM was not made, or not reached.
+pub(crate) fn not_made(machine: &str, why: String) -> LabError {
+    LabError::Machine {
+        machine: machine.to_owned(),
+        source: MachineError::Unreachable { why, console: Vec::new() },
+    }
+}
+
+/// Logs in to the guest of a VM that was made, as soon as it lets us. With bytes a test file of so many is made there; without, files are kept.
+///
+/// # Errors
+/// The guest does not let us in; the VM is removed.
+pub(crate) fn reach<P: Platform + 'static>(
+    name: &str,
+    made: MadeOn<P>,
+    address: &SshAddress,
+    size_bytes: Option<u64>,
+) -> Result<Box<dyn Machine>, LabError> {
+    let deadline = Instant::now() + READY_WITHIN;
+    let mut pauses = back_off::pauses();
+    loop {
+        let mut ssh = match size_bytes {
+            Some(bytes) => Ssh::new(name, address.clone(), bytes),
+            None => Ssh::for_files(name, address.clone()),
+        };
+        let pause = pauses.next().unwrap_or(READY_WITHIN);
+        match ssh.start() {
+            Err(error) if is_not_up(&error) && Instant::now() + pause < deadline => thread::sleep(pause),
+            done => return done.map(|inner| -> Box<dyn Machine> { Box::new(SshMachine { inner, made }) }),
+        }
+    }
+}
+
+/// Whether nobody answers yet. A login that is refused stays so.
+fn is_not_up(error: &LabError) -> bool {
+    const WORDS: [&str; 5] = [
+        "Connection refused",
+        "Connection timed out",
+        "Connection reset",
+        "Connection closed",
+        "No route to host",
+    ];
+    let LabError::Machine { source: MachineError::Unreachable { console, .. }, .. } = error else {
+        return false;
+    };
+    console.iter().any(|line| WORDS.iter().any(|word| line.contains(word)))
+}
+
+/// A VM with an agent in its guest.
+struct SshMachine<P: Platform> {
+    /// The guest as a machine that is reached by ssh. First, so that its agent ends before its VM does.
+    inner: Box<dyn Machine>,
+    made: MadeOn<P>,
+}
+
+impl<P: Platform> fmt::Debug for SshMachine<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SshMachine({:?})", self.made.0)
+    }
+}
+
+impl<P: Platform> Machine for SshMachine<P> {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn connection(&mut self) -> &mut Connection {
+        self.inner.connection()
+    }
+
+    fn greeting(&self) -> &Greeting {
+        self.inner.greeting()
+    }
+
+    fn target(&self) -> TargetRef {
+        self.inner.target()
+    }
+
+    fn make_target(&mut self, on_progress: &mut OnProgress<'_>) -> Result<(), MachineError> {
+        self.inner.make_target(on_progress)
+    }
+
+    fn guest(&self) -> Option<GuestFacts> {
+        None
+    }
+
+    fn facts(&self) -> Option<&HostFacts> {
+        self.inner.facts()
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let facts = self.made.0.facts();
+        let own = facts.notes.iter().map(|note| format!("{}: {note}", self.name()));
+        self.inner.notes().into_iter().chain(own).collect()
+    }
+
+    fn shares_host_clock(&self) -> bool {
+        self.inner.shares_host_clock()
+    }
+
+    fn processes(&self) -> Vec<u32> {
+        self.inner.processes()
+    }
+
+    fn check(&mut self) -> Result<(), MachineError> {
+        self.inner.check()
+    }
+
+    fn explain(&mut self, error: ConnectionError) -> MachineError {
+        self.inner.explain(error)
+    }
+
+    fn shut_down(self: Box<Self>) {
+        let Self { inner, made } = *self;
+        inner.shut_down();
+        drop(made);
+    }
+}

@@ -1,0 +1,301 @@
+"""A small OpenStack for tests: Keystone, Nova and Glance in one process, as far as virtbench calls them. What it answers has the shape of what the real
+services of `scripts/openstack-stand.sh` answer; README.md says what differs. It prints its port, and ends with its standard input.
+
+POST /control changes how it behaves: {"seconds": S} how long a task takes, {"expire": true} ends all tokens, {"lifetime": S} of later ones, {"refuse":
+[{"path": PART, "status": N, "message": TEXT, "times": N, "retry_after": S}]}, {"stuck": true} tasks never end, {"hosts": N}, {"fill": N} makes servers.
+"""
+
+import json
+import re
+import sys
+import threading
+import time
+import uuid
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, unquote, urlsplit
+
+LOCK = threading.RLock()
+STATE = {"seconds": 0.0, "lifetime": 3600, "refuse": [], "stuck": False, "hosts": 2, "console": True, "quota": None}
+TOKENS, SERVERS, IMAGES, ACTIONS = {}, {}, {}, {}
+FLAVORS = [{"id": "f1", "name": "tiny", "ram": 64, "disk": 0, "vcpus": 1}, {"id": "f2", "name": "small", "ram": 128, "disk": 0, "vcpus": 1}]
+USERS = {"admin": "test-only-secret", "member": "test-only-secret"}
+
+
+def stamp(at=None, fraction=False):
+    text = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at))
+    return text + ".000000" if fraction else text + "Z"
+
+
+IMAGES["i1"] = {"id": "i1", "name": "cirros", "status": "active", "owner": "elsewhere"}
+
+
+class Refusal(Exception):
+    def __init__(self, status, message, headers=()):
+        self.status, self.message, self.headers = status, message, headers
+
+
+def settle(server):
+    """Ends what is being done with a server, once its time has come."""
+    task = server.get("doing")
+    if not task or STATE["stuck"] or time.time() < task["until"]:
+        return
+    server["doing"] = None
+    server["task"] = None
+    server["updated"] = time.time()
+    task["then"](server)
+    for event in ACTIONS.get(task["request"], {}).get("events", []):
+        event["finish_time"] = stamp(fraction=True)
+        event["result"] = "Success"
+
+
+def do(server, request, action, task, then, status=None, event=None):
+    settle(server)
+    if server["task"]:
+        raise Refusal(409, f"Cannot '{action}' instance {server['id']} while it is in task_state {server['task']}")
+    server["task"], server["updated"] = task, time.time()
+    if status:
+        server["status"] = status
+    server["doing"] = {"until": time.time() + STATE["seconds"], "then": then, "request": request}
+    begun = stamp(fraction=True)
+    events = [{"event": event or f"compute_{action}", "start_time": begun, "finish_time": None, "result": None, "host": server["host"]}]
+    ACTIONS[request] = {"action": action, "request_id": request, "start_time": begun, "updated_at": begun, "message": None, "events": events,
+                        "server": server["id"]}
+
+
+def needs(server, action, *states):
+    settle(server)
+    if server["status"] not in states:
+        raise Refusal(409, f"Cannot '{action}' instance {server['id']} while it is in vm_state {server['status'].lower()}")
+
+
+def becomes(status):
+    return lambda server: server.update(status=status)
+
+
+def act(server, request, name, value):
+    state = server["status"]
+    simple = {
+        "os-start": (["SHUTOFF"], "powering-on", "ACTIVE", "start_instance"), "os-stop": (["ACTIVE"], "powering-off", "SHUTOFF", "stop_instance"),
+        "suspend": (["ACTIVE"], "suspending", "SUSPENDED", "suspend_instance"), "resume": (["SUSPENDED"], "resuming", "ACTIVE", "resume_instance"),
+        "shelve": (["ACTIVE", "SHUTOFF"], "shelving", "SHELVED_OFFLOADED", "shelve_instance"),
+        "unshelve": (["SHELVED_OFFLOADED"], "spawning", "ACTIVE", "unshelve_instance"),
+    }
+    if name in simple:
+        states, task, after, event = simple[name]
+        needs(server, name, *states)
+        do(server, request, name, task, becomes(after), event=f"compute_{event}")
+    elif name == "reboot":
+        needs(server, name, "ACTIVE")
+        do(server, request, name, "rebooting_hard", becomes("ACTIVE"), "HARD_REBOOT")
+    elif name == "rebuild":
+        needs(server, name, "ACTIVE", "SHUTOFF")
+        do(server, request, name, "rebuilding", becomes(state), "REBUILD")
+    elif name == "os-migrateLive":
+        needs(server, name, "ACTIVE")
+        do(server, request, name, "migrating", lambda it: it.update(status="ACTIVE", host="two" if it["host"] == "one" else "one"), "MIGRATING")
+        if STATE["hosts"] < 2:
+            server["doing"]["then"] = becomes("ACTIVE")
+            ACTIONS[request].update(message="Error")
+            ACTIONS[request]["events"] = [{"event": "conductor_live_migrate_instance", "start_time": stamp(fraction=True),
+                                           "finish_time": stamp(fraction=True), "result": "Error", "details": "No valid host was found."}]
+    elif name in ("migrate", "resize"):
+        needs(server, name, "ACTIVE", "SHUTOFF")
+        server["before"] = state
+        if name == "resize":
+            server["flavor"] = value["flavorRef"]
+        do(server, request, name, "resize_prep", becomes("VERIFY_RESIZE"), "RESIZE")
+    elif name == "confirmResize":
+        needs(server, name, "VERIFY_RESIZE")
+        do(server, request, name, None, becomes(server["before"]))
+    elif name == "createImage":
+        needs(server, name, "ACTIVE", "SHUTOFF")
+        image = {"id": str(uuid.uuid4()), "name": value["name"], "status": "queued", "owner": "p1", "instance_uuid": server["id"], **value["metadata"]}
+        IMAGES[image["id"]] = image
+        do(server, request, name, "image_snapshot", lambda _: image.update(status="active"))
+        return {"image_id": image["id"]}
+    elif name == "os-getConsoleOutput":
+        if not STATE["console"]:
+            raise Refusal(403, "Policy doesn't allow os_compute_api:os-console-output to be performed.")
+        return {"output": "login:"}
+    else:
+        raise Refusal(400, f"There is no such action: {name}")
+    return None
+
+
+def shown(server):
+    settle(server)
+    kept = {key: server[key] for key in ("id", "name", "status", "metadata", "description")}
+    flavor = next(flavor for flavor in FLAVORS if flavor["id"] == server["flavor"])
+    address = [{"addr": "127.0.0.1", "version": 4, "OS-EXT-IPS:type": "fixed"}]
+    return {**kept, "OS-EXT-STS:task_state": server["task"], "OS-EXT-SRV-ATTR:host": server["host"], "fault": server.get("fault"),
+            "flavor": {"original_name": flavor["name"]}, "addresses": {} if server["networks"] == "none" else {"net": address},
+            "updated": stamp(server["updated"])}
+
+
+def new_server(body, request):
+    if STATE["quota"] is not None and len(SERVERS) >= STATE["quota"]:
+        raise Refusal(403, f"Quota exceeded for instances: Requested 1, but already used {len(SERVERS)} of {STATE['quota']} instances")
+    server = {"id": str(uuid.uuid4()), "name": body["name"], "status": "BUILD", "task": None, "metadata": body.get("metadata", {}),
+              "description": body.get("description"), "flavor": body["flavorRef"], "networks": body["networks"], "host": "one", "updated": time.time()}
+    SERVERS[server["id"]] = server
+    failed = {"code": 500, "message": "No valid host was found. There are not enough hosts available."}
+    after = (lambda it: it.update(status="ERROR", fault=failed)) if STATE["hosts"] == 0 else becomes("ACTIVE")
+    do(server, request, "create", "scheduling", after, event="conductor_schedule_and_build_instances")
+    return server
+
+
+def page(entries, query, key, base):
+    entries, limit, marker = list(entries), int(query.get("limit", ["1000"])[0]), query.get("marker", [None])[0]
+    if marker:
+        entries = entries[1 + next(index for index, entry in enumerate(entries) if entry["id"] == marker):]
+    more = len(entries) > limit
+    link = {f"{key}_links": [{"rel": "next"}]} if base == "nova" else {"next": "/v2/images?marker"}
+    return {key: entries[:limit], **(link if more else {})}
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def answer(self, status, body=None, headers=()):
+        data = b"" if body is None else json.dumps(body).encode()
+        self.send_response(status)
+        for name, value in headers:
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def handle_any(self):
+        length = int(self.headers.get("Content-Length") or 0)
+        body = json.loads(self.rfile.read(length) or b"null")
+        url, request = urlsplit(self.path), f"req-{uuid.uuid4()}"
+        headers = [("x-openstack-request-id", request)]
+        with LOCK:
+            try:
+                status, told, more = self.route(unquote(url.path).rstrip("/"), parse_qs(url.query), body, request)
+            except Refusal as refusal:
+                status, told, more = refusal.status, {"refusal": {"code": refusal.status, "message": refusal.message}}, refusal.headers
+        self.answer(status, told, [*headers, *more])
+
+    do_GET = do_POST = do_DELETE = do_PATCH = handle_any
+
+    def route(self, path, query, body, request):
+        if path == "/control":
+            if body.pop("expire", False):
+                TOKENS.clear()
+            for _ in range(body.pop("fill", 0)):
+                number = len(SERVERS)
+                SERVERS[str(number)] = {"id": str(number), "name": f"vm{number}", "status": "ACTIVE", "task": None, "metadata": {}, "description": None,
+                                        "flavor": "f1", "networks": "none", "host": "one", "updated": 0}
+            STATE.update(body)
+            return 200, {}, []
+        for rule in STATE["refuse"]:
+            if rule["path"] in path and rule.get("method", self.command) == self.command and rule.setdefault("times", 1) > 0:
+                rule["times"] -= 1
+                after = [("Retry-After", str(rule["retry_after"]))] if "retry_after" in rule else []
+                raise Refusal(rule["status"], rule.get("message", ""), after)
+        if path == "/v3/auth/tokens":
+            return self.log_in(body)
+        token = TOKENS.get(self.headers.get("X-Auth-Token"))
+        if not token or token["until"] < time.time():
+            raise Refusal(401, "The request you have made requires authentication.")
+        if path.startswith("/image/v2/images"):
+            return self.images(path.removeprefix("/image/v2/images").lstrip("/"), query, body)
+        return self.nova(path.removeprefix("/compute/v2.1").lstrip("/"), query, body, request)
+
+    def log_in(self, body):
+        identity = body["auth"]["identity"]
+        method = identity["methods"][0]
+        if method == "password":
+            user = identity["password"]["user"]
+            if USERS.get(user.get("name")) != user["password"]:
+                raise Refusal(401, "The request you have made requires authentication.")
+        elif method == "application_credential":
+            if identity[method]["secret"] != "test-only-secret":
+                raise Refusal(401, "The request you have made requires authentication.")
+        elif identity["token"]["id"] not in TOKENS:
+            raise Refusal(401, "The request you have made requires authentication.")
+        text, until = f"token-{uuid.uuid4()}", time.time() + STATE["lifetime"]
+        TOKENS[text] = {"until": until}
+        base = f"http://127.0.0.1:{self.server.server_port}"
+        ends = [("compute", "/compute/v2.1"), ("image", "/image")]
+        catalog = [{"type": kind, "endpoints": [{"interface": "public", "region_id": "One", "url": base + path}]} for kind, path in ends]
+        token = {"catalog": catalog, "project": {"id": "p1"}, "expires_at": stamp(until)}
+        return 201, {"token": token}, [("X-Subject-Token", text)]
+
+    def images(self, path, query, body):
+        if not path and self.command == "GET":
+            wanted = [image for image in IMAGES.values() if all(image.get(key) == query[key][0] for key in ("owner", "status") if key in query)]
+            return 200, page(wanted, query, "images", "glance"), []
+        if not path:
+            image = {"id": str(uuid.uuid4()), "status": "queued", "owner": "p1", **body}
+            IMAGES[image["id"]] = image
+            return 201, image, []
+        if path not in IMAGES:
+            raise Refusal(404, f"No image found with ID {path}")
+        image = IMAGES[path]
+        for server in SERVERS.values():
+            settle(server)
+        if self.command == "DELETE":
+            del IMAGES[path]
+            return 204, None, []
+        if self.command == "PATCH":
+            for change in body:
+                image[change["path"].lstrip("/")] = change["value"]
+        return 200, image, []
+
+    def nova(self, path, query, body, request):
+        if not path:
+            return 200, {"version": {"version": "2.93", "min_version": "2.1"}}, []
+        if path == "flavors/detail":
+            return 200, {"flavors": FLAVORS}, []
+        if path == "os-services":
+            return 200, {"services": [{"state": "up", "status": "enabled"}] * STATE["hosts"]}, []
+        if path == "servers/detail":
+            since = query.get("changes-since", [None])[0]
+            found = [shown(server) for server in SERVERS.values()]
+            if since:
+                found = [server for server in found if server["updated"] >= since]
+            if "name" in query:
+                found = [server for server in found if re.search(query["name"][0], server["name"])]
+            return 200, page(found, query, "servers", "nova"), []
+        if path == "servers":
+            return 202, {"server": {"id": new_server(body["server"], request)["id"], "adminPass": "not-to-be-told"}}, []
+        _, name, *rest = path.split("/")
+        server = SERVERS.get(name)
+        if not server:
+            raise Refusal(404, f"Instance {name} could not be found.")
+        settle(server)
+        if name not in SERVERS:
+            raise Refusal(404, f"Instance {name} could not be found.")
+        if not rest and self.command == "GET":
+            return 200, {"server": shown(server)}, []
+        if not rest:
+            server["task"] = None
+            do(server, request, "delete", "deleting", lambda it: SERVERS.pop(it["id"]))
+            if STATE["seconds"] == 0:
+                settle(server)
+            return 204, None, []
+        if rest[0] == "metadata":
+            server["metadata"].update(body["metadata"])
+            return 200, {"metadata": server["metadata"]}, []
+        if rest[0] == "remote-consoles":
+            return 200, {"remote_console": {"url": "http://127.0.0.1/?token=not-to-be-told"}}, []
+        if rest[0] == "os-instance-actions":
+            action = ACTIONS.get(rest[1])
+            if not action:
+                raise Refusal(404, f"Action {rest[1]} not found")
+            return 200, {"instanceAction": action}, []
+        told = act(server, request, *next(iter(body.items())))
+        return 200 if told else 202, told, []
+
+
+if __name__ == "__main__":
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    print(server.server_port, flush=True)
+    sys.stdin.read()

@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 LOCK = threading.RLock()
 STATE = {"seconds": 0.0, "lifetime": 3600, "refuse": [], "stuck": False, "hosts": 2, "console": True, "quota": None}
-TOKENS, SERVERS, IMAGES, ACTIONS = {}, {}, {}, {}
+TOKENS, SERVERS, IMAGES, ACTIONS, REMOVED = {}, {}, {}, {}, []
 FLAVORS = [{"id": "f1", "name": "tiny", "ram": 64, "disk": 0, "vcpus": 1}, {"id": "f2", "name": "small", "ram": 128, "disk": 0, "vcpus": 1}]
 USERS = {"admin": "test-only-secret", "member": "test-only-secret"}
 
@@ -66,6 +66,13 @@ def needs(server, action, *states):
     settle(server)
     if server["status"] not in states:
         raise Refusal(409, f"Cannot '{action}' instance {server['id']} while it is in vm_state {server['status'].lower()}")
+
+
+def remove(server):
+    """Lists of changes have it still."""
+    SERVERS.pop(server["id"])
+    server["status"] = "DELETED"
+    REMOVED.append(server)
 
 
 def becomes(status):
@@ -256,7 +263,9 @@ class Handler(BaseHTTPRequestHandler):
             return 200, {"services": [{"state": "up", "status": "enabled"}] * STATE["hosts"]}, []
         if path == "servers/detail":
             since = query.get("changes-since", [None])[0]
-            found = [shown(server) for server in SERVERS.values()]
+            for server in list(SERVERS.values()):
+                settle(server)
+            found = [shown(server) for server in [*SERVERS.values(), *(REMOVED if since else [])]]
             if since:
                 found = [server for server in found if server["updated"] >= since]
             if "name" in query:
@@ -275,7 +284,7 @@ class Handler(BaseHTTPRequestHandler):
             return 200, {"server": shown(server)}, []
         if not rest:
             server["task"] = None
-            do(server, request, "delete", "deleting", lambda it: SERVERS.pop(it["id"]))
+            do(server, request, "delete", "deleting", remove)
             if STATE["seconds"] == 0:
                 settle(server)
             return 204, None, []

@@ -20,6 +20,8 @@ const SHARE: u32 = 20;
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// What changed is asked for from so long before the last answer: a change has its time before it can be read.
 const OVERLAP: Duration = Duration::from_secs(10);
+/// A server that no list of changes has had for so long is asked for by itself.
+const STALE: Duration = Duration::from_secs(5);
 /// Servers that a list of changes did not have, and that are asked for by themselves, at once.
 const MOST_ALONE: usize = 8;
 
@@ -32,6 +34,8 @@ pub(crate) struct Look {
     pub asked: Instant,
     /// How long the answer took.
     pub answered_in: Duration,
+    /// When an answer had it last: a list of changes does not have what stayed as it was.
+    told: Instant,
 }
 
 #[derive(Debug, Default)]
@@ -123,7 +127,7 @@ impl Watch {
     ) -> Result<MutexGuard<'a, Board>, OpenStackError> {
         board.is_asking = true;
         let ids: Vec<String> = board.followed.keys().cloned().collect();
-        let known: Vec<bool> = ids.iter().map(|id| board.looks.contains_key(id)).collect();
+        let known: Vec<bool> = ids.iter().map(|id| board.looks.get(id).is_some_and(|look| look.told.elapsed() < STALE)).collect();
         let since = board.since;
         drop(board);
         let asked = Instant::now();
@@ -141,15 +145,13 @@ impl Watch {
         let mut found: HashMap<String, Option<Server>> = found.into_iter().collect();
         for id in ids {
             // What a list of changes does not have is as it was.
-            let server = match found.remove(&id) {
-                Some(server) => server,
-                None => match board.looks.get(&id) {
-                    Some(look) => look.server.clone(),
-                    None => continue,
-                },
+            let (server, told) = match (found.remove(&id), board.looks.get(&id)) {
+                (Some(server), _) => (server, asked),
+                (None, Some(look)) => (look.server.clone(), look.told),
+                (None, None) => continue,
             };
             if board.followed.contains_key(&id) {
-                board.looks.insert(id, Look { server, asked, answered_in });
+                board.looks.insert(id, Look { server, asked, answered_in, told });
             }
         }
         Ok(board)

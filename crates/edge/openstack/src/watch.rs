@@ -127,7 +127,10 @@ impl Watch {
     ) -> Result<MutexGuard<'a, Board>, OpenStackError> {
         board.is_asking = true;
         let ids: Vec<String> = board.followed.keys().cloned().collect();
-        let known: Vec<bool> = ids.iter().map(|id| board.looks.get(id).is_some_and(|look| look.told.elapsed() < STALE)).collect();
+        let known: Vec<bool> = ids
+            .iter()
+            .map(|id| board.looks.get(id).is_some_and(|look| look.told.elapsed() < STALE))
+            .collect();
         let since = board.since;
         drop(board);
         let asked = Instant::now();

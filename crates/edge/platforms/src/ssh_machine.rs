@@ -31,6 +31,25 @@ impl<P: Platform> Drop for MadeOn<P> {
     }
 }
 
+/// A VM that runs, and whose guest has an address. Dropping it removes the VM.
+#[derive(Debug)]
+pub struct MadeVm {
+    ip: String,
+    _made: Box<dyn fmt::Debug + Send>,
+}
+
+impl MadeVm {
+    pub(crate) fn new<P: Platform + Send + 'static>((made, ip): (MadeOn<P>, String)) -> Self {
+        Self { ip, _made: Box::new(made) }
+    }
+
+    /// The address of its guest.
+    #[must_use]
+    pub fn ip(&self) -> &str {
+        &self.ip
+    }
+}
+
 /// That a VM was not made, or not reached.
 pub(crate) fn not_made(machine: &str, why: String) -> LabError {
     LabError::Machine {

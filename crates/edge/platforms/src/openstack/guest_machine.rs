@@ -11,7 +11,7 @@ use super::guest_address::OpenStackGuest;
 use super::platform::OnOpenStack;
 use crate::failure::Failure;
 use crate::platform::Platform;
-use crate::ssh_machine::{MadeOn, READY_WITHIN, not_made, reach};
+use crate::ssh_machine::{MadeOn, MadeVm, READY_WITHIN, not_made, reach};
 
 /// The network where the address names none: the project's own.
 const NETWORK: &str = "auto";
@@ -31,10 +31,20 @@ impl OpenStackVm {
     pub fn new(name: &str, guest: OpenStackGuest, size_bytes: Option<u64>) -> Self {
         Self { name: name.to_owned(), guest, size_bytes }
     }
+}
 
-    fn make(&self) -> Result<(MadeOn<OnOpenStack>, String), Failure> {
+impl OpenStackGuest {
+    /// Makes a server and waits until it is active and has an address.
+    ///
+    /// # Errors
+    /// The cloud refuses or cannot be reached, or the server has no address. What was made is removed.
+    pub fn make(&self) -> Result<MadeVm, Failure> {
+        self.made().map(MadeVm::new)
+    }
+
+    fn made(&self) -> Result<(MadeOn<OnOpenStack>, String), Failure> {
         let deadline = Instant::now() + READY_WITHIN;
-        let made = MadeOn(OnOpenStack::connect(&self.guest.platform, NETWORK, deadline)?);
+        let made = MadeOn(OnOpenStack::connect(&self.platform, NETWORK, deadline)?);
         let platform = &made.0;
         let vm = format!("{}-1", platform.label());
         platform.boot(&vm, deadline)?;
@@ -54,7 +64,7 @@ impl Environment for OpenStackVm {
     }
 
     fn start(&mut self) -> Result<Box<dyn Machine>, LabError> {
-        let (made, ip) = self.make().map_err(|error| not_made(&self.name, error.message))?;
+        let (made, ip) = self.guest.made().map_err(|error| not_made(&self.name, error.message))?;
         let address = self.guest.login(&ip).map_err(|why| not_made(&self.name, why))?;
         reach(&self.name, made, &address, self.size_bytes)
     }

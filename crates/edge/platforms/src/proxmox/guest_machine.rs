@@ -10,7 +10,7 @@ use super::guest_address::ProxmoxGuest;
 use super::platform::{OnProxmox, ProxmoxOptions};
 use crate::failure::Failure;
 use crate::platform::{Action, Platform};
-use crate::ssh_machine::{MadeOn, READY_WITHIN, not_made, reach};
+use crate::ssh_machine::{MadeOn, MadeVm, READY_WITHIN, not_made, reach};
 
 /// What a clone has is its template's.
 const OF_TEMPLATE: ProxmoxOptions = ProxmoxOptions { memory_bytes: 0, disk_bytes: 0 };
@@ -30,10 +30,20 @@ impl ProxmoxVm {
     pub fn new(name: &str, guest: ProxmoxGuest, size_bytes: Option<u64>) -> Self {
         Self { name: name.to_owned(), guest, size_bytes }
     }
+}
 
-    fn make(&self) -> Result<(MadeOn<OnProxmox>, String), Failure> {
+impl ProxmoxGuest {
+    /// Makes a VM and waits until its guest tells an address.
+    ///
+    /// # Errors
+    /// The cluster refuses or cannot be reached, or no address is told in time. What was made is removed.
+    pub fn make(&self) -> Result<MadeVm, Failure> {
+        self.made().map(MadeVm::new)
+    }
+
+    fn made(&self) -> Result<(MadeOn<OnProxmox>, String), Failure> {
         let deadline = Instant::now() + READY_WITHIN;
-        let made = MadeOn(OnProxmox::connect(&self.guest.platform, OF_TEMPLATE, deadline)?);
+        let made = MadeOn(OnProxmox::connect(&self.platform, OF_TEMPLATE, deadline)?);
         let platform = &made.0;
         let vm = format!("{}-1", platform.label());
         platform.create(&vm, deadline)?;
@@ -50,7 +60,7 @@ impl Environment for ProxmoxVm {
     }
 
     fn start(&mut self) -> Result<Box<dyn Machine>, LabError> {
-        let (made, ip) = self.make().map_err(|error| not_made(&self.name, error.message))?;
+        let (made, ip) = self.guest.made().map_err(|error| not_made(&self.name, error.message))?;
         let address = self.guest.login(&ip).map_err(|why| not_made(&self.name, why))?;
         reach(&self.name, made, &address, self.size_bytes)
     }

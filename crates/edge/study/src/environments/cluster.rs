@@ -3,13 +3,18 @@
 use virtbench_lab::Environment;
 
 #[cfg(feature = "full")]
-pub(super) use with::ClusterGuest;
+pub(crate) use with::ClusterGuest;
 
 #[cfg(not(feature = "full"))]
 pub(super) use without::ClusterGuest;
 
 /// The schemes of their addresses.
 pub(super) const SCHEMES: [&str; 2] = ["proxmox", "openstack"];
+
+/// Whether an address is one of a cluster or cloud.
+pub(crate) fn is_cluster(text: &str) -> bool {
+    text.split_once(':').is_some_and(|(scheme, _)| SCHEMES.contains(&scheme))
+}
 
 /// Reads `proxmox:HOST?template=NAME...` or `openstack:CLOUD?flavor=NAME...`.
 ///
@@ -29,7 +34,7 @@ mod with {
     use std::fmt;
 
     use virtbench_lab::Environment;
-    use virtbench_platforms::{OpenStackGuest, OpenStackVm, ProxmoxGuest, ProxmoxVm};
+    use virtbench_platforms::{MadeVm, OpenStackGuest, OpenStackVm, ProxmoxGuest, ProxmoxVm};
 
     /// Where a VM is made.
     #[derive(Debug, Clone, PartialEq)]
@@ -41,7 +46,11 @@ mod with {
     }
 
     impl ClusterGuest {
-        pub(in super::super) fn parse(text: &str) -> Result<Self, String> {
+        /// Reads one's address.
+        ///
+        /// # Errors
+        /// It is none, in words that repeat no password.
+        pub(crate) fn parse(text: &str) -> Result<Self, String> {
             if text.starts_with(OpenStackGuest::PREFIX) {
                 return OpenStackGuest::parse(text).map(Self::OpenStack);
             }
@@ -53,6 +62,18 @@ mod with {
                 Self::Proxmox(guest) => guest.host(),
                 Self::OpenStack(guest) => guest.host(),
             }
+        }
+
+        /// Makes a VM, which goes with what is returned.
+        ///
+        /// # Errors
+        /// No VM is made, or its guest has no address; in words.
+        pub(crate) fn make(&self) -> Result<MadeVm, String> {
+            let made = match self {
+                Self::Proxmox(guest) => guest.make(),
+                Self::OpenStack(guest) => guest.make(),
+            };
+            made.map_err(|error| error.message)
         }
 
         pub(super) fn environment(&self, name: &str, size_bytes: Option<u64>) -> Box<dyn Environment> {

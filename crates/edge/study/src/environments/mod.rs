@@ -6,6 +6,8 @@ mod made;
 mod names;
 mod uri;
 
+#[cfg(feature = "full")]
+pub(crate) use cluster::{ClusterGuest, is_cluster};
 pub use homes::split_machines;
 pub(crate) use homes::{homes, housed, in_words};
 pub use made::{FoundEnvironments, MadeEnvironments};

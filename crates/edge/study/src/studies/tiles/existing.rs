@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use virtbench_lab::Reach;
-use virtbench_platforms::ProxmoxClone;
+use virtbench_platforms::MadeVm;
 use virtbench_recipe::Recipe;
 use virtbench_users::Address;
 
@@ -27,7 +27,7 @@ pub(super) struct ExistingMember {
     addresses: Vec<(u16, SocketAddr)>,
     processors: u32,
     /// The VM that was made for it, if one was. It goes with the member.
-    _vm: Option<ProxmoxClone>,
+    _vm: Option<MadeVm>,
 }
 
 impl ExistingMember {
@@ -65,7 +65,7 @@ impl ExistingMember {
         processors: u32,
         stop: &AtomicBool,
     ) -> Result<Self, String> {
-        let vm = ProxmoxClone::start(&template.guest).map_err(|error| error.message)?;
+        let vm = template.guest.make()?;
         let at = match template.port {
             Some(port) => {
                 SocketAddr::new(vm.ip().parse().map_err(|_| format!("{} is no address", vm.ip()))?, port)

@@ -1,7 +1,8 @@
 //! Where members are that run on machines of somebody else's.
 
-use virtbench_platforms::ProxmoxGuest;
 use virtbench_users::Address;
+
+use crate::environments::{ClusterGuest, is_cluster};
 
 /// The setting of a template's address that says where its service listens.
 const SERVICE_PORT: &str = "service-port=";
@@ -11,14 +12,14 @@ const SERVICE_PORT: &str = "service-port=";
 pub(super) enum MemberAt {
     /// At an address for each tile, in words: `HOST` or `HOST:PORT`.
     Addresses(Vec<String>),
-    /// In a VM for each tile, made of a template of a cluster that has its software in it.
+    /// In a VM for each tile, made of a template of a cluster or an image of a cloud that has its software in it.
     Template(Box<Template>),
 }
 
 /// What VMs are made of, and where their service listens, if not at the recipe's port.
 #[derive(Debug)]
 pub(super) struct Template {
-    pub(super) guest: ProxmoxGuest,
+    pub(super) guest: ClusterGuest,
     pub(super) port: Option<u16>,
 }
 
@@ -28,8 +29,7 @@ impl MemberAt {
     /// # Errors
     /// One is no address, or a template stands among others; in words.
     pub(super) fn parse(at: &[String]) -> Result<Self, String> {
-        let is_template = |text: &&String| text.starts_with(ProxmoxGuest::PREFIX);
-        let Some(text) = at.iter().find(is_template) else {
+        let Some(text) = at.iter().find(|text| is_cluster(text)) else {
             return at
                 .iter()
                 .try_for_each(|text| Address::parse(text, 1).map(drop))
@@ -44,7 +44,7 @@ impl MemberAt {
         let port = ports.first().map(|port| {
             port[SERVICE_PORT.len()..].parse().map_err(|_| format!("{server}: {port}: no such port"))
         });
-        let guest = ProxmoxGuest::parse(&format!("{server}?{}", others.join("&")))?;
+        let guest = ClusterGuest::parse(&format!("{server}?{}", others.join("&")))?;
         Ok(Self::Template(Box::new(Template { guest, port: port.transpose()? })))
     }
 
@@ -76,6 +76,7 @@ mod tests {
             (&["10.0.0.1:x"][..], "no address"),
             (&["proxmox:pve?template=redis", "10.0.0.1"], "name it alone"),
             (&["proxmox:pve"], "template"),
+            (&["openstack:here"], "flavor"),
             (&["proxmox:pve?template=redis&service-port=x"], "no such port"),
         ] {
             let why = of(texts).unwrap_err();

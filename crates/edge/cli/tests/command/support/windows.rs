@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
+use virtbench_samples::this_run::of_this_run;
 
 use super::folder;
 use super::sshd::Sshd;
@@ -44,7 +45,8 @@ impl Windows {
         Self::made(shell, before, configuration, "")
     }
 
-    /// With shell commands before each session, in a mount namespace in which others were done first.
+    /// With shell commands before each session, in a mount namespace in which others were done first: Wine's server, which opens files for all
+    /// programs, starts there.
     pub fn mounted(before: &str, mounts: &str) -> Self {
         Self::made(Shell::Cmd, before, "", mounts)
     }
@@ -52,11 +54,7 @@ impl Windows {
     fn made(shell: Shell, before: &str, configuration: &str, mounts: &str) -> Self {
         let prefix = folder();
         let path = prefix.path();
-        boot(path);
-        if !mounts.is_empty() {
-            // It opens files for all programs: the one of the namespace is to start there.
-            end_server(path);
-        }
+        install(path);
         let script = path.join("session");
         let others = match shell {
             Shell::Cmd => String::new(),
@@ -180,7 +178,32 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Makes a machine in an empty folder.
+/// Makes a machine in an empty folder: as the one that is booted once a run, with an identity of its own. Files that no program changes in place
+/// are the same ones.
+fn install(prefix: &Path) {
+    let first = of_this_run(Path::new(env!("CARGO_TARGET_TMPDIR")), "windows", boot);
+    let copied =
+        Command::new("cp").args(["-al", "."]).arg(prefix).current_dir(&first.folder).status().unwrap();
+    assert!(copied.success(), "cp: {copied}");
+    for name in names(prefix).into_iter().filter(|name| name.ends_with(".reg")) {
+        let text = fs::read(first.folder.join(&name)).unwrap();
+        fs::remove_file(prefix.join(&name)).unwrap();
+        let own = format!("\"MachineGuid\"=\"{}\"", prefix.file_name().unwrap().to_string_lossy());
+        let text: Vec<Vec<u8>> =
+            text.split(|byte| *byte == b'\n')
+                .map(|line| {
+                    if line.starts_with(b"\"MachineGuid\"") {
+                        own.clone().into_bytes()
+                    } else {
+                        line.to_vec()
+                    }
+                })
+                .collect();
+        fs::write(prefix.join(&name), text.join(&b'\n')).unwrap();
+    }
+}
+
+/// Has Wine make a machine in an empty folder.
 fn boot(prefix: &Path) {
     // Without what shows web pages and runs programs for .NET, which take half of the time.
     let made = wine(prefix)
@@ -195,4 +218,5 @@ fn boot(prefix: &Path) {
     let mut compiler = Command::new("x86_64-w64-mingw32-gcc");
     compiler.args(["-shared", "-o"]).arg(&library).arg(&source).arg("-ladvapi32");
     assert!(compiler.status().expect("mingw: run `scripts/setup.sh test`").success());
+    end_server(prefix);
 }

@@ -17,7 +17,7 @@ help:
 	@echo "make test     set up and run every test"
 	@echo "make soak     a million random histories of the fence, with crashes; flipped bits; five million requests beside a model;"
 	@echo "              200 kills of its daemon, 1,000 power failures under it, 500 rounds of everything in turn; 20 runs of it beside the simulator;"
-	@echo "              a simulated vCenter with 10,000 VMs, read and followed"
+	@echo "              a simulated vCenter with 10,000 VMs, read and followed; a real OpenStack whose hosts are fake"
 	@echo "make bench    set up and reproduce every figure the documents quote"
 	@echo "make check-predictions  real applications predicted, then run in a VM; errors and calibration"
 	@echo "make deviation  four VMs under each way of sharing a hard disk and an SSD, beside the simulator"
@@ -76,6 +76,8 @@ soak: setup-test
 	VIRTBENCH_POWER_FAILURES=$(SOAK_POWER_FAILURES) $(CARGO) test --locked -p virtbench --test command fence_power:: -- --nocapture
 	VIRTBENCH_FENCE_ROUNDS=$(SOAK_FENCE_ROUNDS) $(CARGO) test --locked -p virtbench --test command fence_soak:: -- --nocapture
 	VIRTBENCH_VSPHERE_VMS=$(SOAK_VMS) $(CARGO) test --locked -p virtbench-vsphere --test all inventory:: -- --nocapture
+	scripts/setup-openstack.sh
+	scripts/openstack-soak.sh
 	$(CARGO) test --locked -p virtbench --test command desktops_office:: -- --ignored
 	$(CARGO) test --locked -p virtbench --test command oltp_study:: -- --ignored
 	$(CARGO) test --locked -p virtbench --test command tiles_paper:: -- --ignored

@@ -44,6 +44,8 @@ def settle(server):
     server["updated"] = time.time()
     task["then"](server)
     for event in ACTIONS.get(task["request"], {}).get("events", []):
+        if event["finish_time"]:
+            continue
         event["finish_time"] = stamp(fraction=True)
         event["result"] = "Success"
 

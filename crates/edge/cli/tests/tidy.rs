@@ -220,7 +220,7 @@ const TRACED: [&str; 14] = [
     "edge/platforms/src/libvirt/connect.rs",
     "edge/platforms/src/libvirt/platform.rs",
     "edge/platforms/src/libvirt/outage.rs",
-    "edge/platforms/src/proxmox/guest_machine.rs",
+    "edge/platforms/src/ssh_machine.rs",
     "edge/platforms/src/keeper.rs",
     "edge/engine/src/nbd/connection.rs",
     "edge/engine/src/vhost_user/device.rs",

@@ -2,6 +2,7 @@
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[allow(dead_code, reason = "a server of a cloud runs from its beginning, and lives another life")]
 mod common;
 
 use std::collections::BTreeMap;

@@ -48,6 +48,7 @@ mod network_study;
 mod oltp;
 mod oltp_study;
 mod operations;
+mod operations_openstack;
 mod operations_proxmox;
 mod operations_vsphere;
 mod outage;

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# Starts the small OpenStack of scripts/setup-openstack.sh, leads a server's whole life on it by virtbench, and ends it.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cat >"$work/clouds.yaml" <<END
+clouds:
+  stand: {auth: {auth_url: 'http://127.0.77.1:5000', username: admin, password: stand-only-secret, project_name: bench}}
+END
+# It ends with its standard input, which this script holds open.
+coproc stand { scripts/openstack-stand.sh run; }
+read -r -t 600 up <&"${stand[0]}" || { echo "openstack-soak: it does not start" >&2; exit 1; }
+[[ $up = up ]]
+VIRTBENCH_OPENSTACK="openstack:stand?clouds=$work/clouds.yaml&flavor=tiny&other-flavor=small&image=cirros" \
+  "${CARGO:-cargo}" test --locked -p virtbench-platforms --test openstack -- --ignored --nocapture

@@ -11,7 +11,8 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 def nothing(environ, start_response):
     """Nova asks for ports and extensions also of servers without a network."""
     name = environ["PATH_INFO"].rstrip("/").rsplit("/", 1)[-1].removesuffix(".json")
-    body = json.dumps({name: []}).encode()
+    told = {"quota": {"port": -1, "network": -1}} if "/quotas/" in environ["PATH_INFO"] else {name.replace("-", "_"): []}
+    body = json.dumps(told).encode()
     start_response("200 OK", [("Content-Type", "application/json"), ("Content-Length", str(len(body)))])
     return [body]
 

@@ -449,8 +449,7 @@ fn numbered_papers(path: &str, text: &str) -> Vec<String> {
 
 #[test]
 fn documents_link_to_what_exists_and_cite_papers_by_key() {
-    let mut faults = Vec::new();
-    let documents = documents();
+    let (mut faults, documents) = (Vec::new(), documents());
     for path in &documents {
         let text = fs::read_to_string(root().join(path)).unwrap();
         faults.extend(dead_links(path, &text));
@@ -483,10 +482,8 @@ fn scripts_read_pipes_to_their_end() {
     let mut scripts = Vec::new();
     files(&root().join("scripts"), ".sh", &mut scripts);
     assert!(scripts.len() > 10, "{scripts:?}");
-    let faults = scripts
-        .iter()
-        .flat_map(|path| early_ends(&path.display().to_string(), &fs::read_to_string(path).unwrap()));
-    let faults: Vec<String> = faults.collect();
+    let of = |path: &PathBuf| early_ends(&path.display().to_string(), &fs::read_to_string(path).unwrap());
+    let faults: Vec<String> = scripts.iter().flat_map(of).collect();
     assert!(faults.is_empty(), "{}", faults.join("\n"));
     assert_eq!(early_ends("s", "apt-cache policy rustup |\nx | grep -q y").len(), 1);
 }

@@ -35,7 +35,7 @@ impl Settings {
     }
 }
 
-/// What Keystone is told of who logs in.
+/// What a request for a token has, and its secret apart.
 #[derive(Clone)]
 pub struct Credentials {
     /// `identity` of a request for a token, but for its secret.

@@ -74,9 +74,9 @@ pub enum Operation<'a> {
     },
     /// Writes something on it.
     Note {
-        /// Under which name.
+        /// Its name among the metadata.
         name: &'a str,
-        /// What.
+        /// 255 characters at most.
         text: &'a str,
     },
     /// Has a console of it opened.

@@ -63,7 +63,7 @@ impl OperationTimes {
 struct Step<'a> {
     server: &'a str,
     request: Option<&'a str>,
-    /// Whether the guest runs afterwards.
+    /// As errors name it.
     name: String,
 }
 
@@ -259,7 +259,7 @@ impl OpenStack {
                 break Err(OpenStackError::Late { what: step.name.clone(), limit: limit.length(), last });
             }
             thread::sleep(pause);
-            // Whoever asks meanwhile asks for this one as well.
+            // An answer that another operation asked for during the pause has this server too.
             after = Instant::now().checked_sub(pause / 2).unwrap_or(begun).max(begun);
         };
         parts.add_to(times, begun.elapsed());

@@ -229,10 +229,7 @@ impl OnVsphere {
             | Action::Resize
             | Action::Rebuild
             | Action::Shelve
-            | Action::Unshelve => {
-                let why = format!("{} is not done with a VM of vSphere", action.kind().name());
-                return done.refused(Failure::new(FailureKind::Unsupported, why));
-            }
+            | Action::Unshelve => return done.refused(not_done(action)),
         }
         done
     }
@@ -334,6 +331,11 @@ fn lacks(is_host: bool, hosts: usize, operation: OperationKind) -> Option<String
         }
         _ => elsewhere_only(operation),
     }
+}
+
+fn not_done(action: &Action) -> Failure {
+    let why = format!("{} is not done with a VM of vSphere", action.kind().name());
+    Failure::new(FailureKind::Unsupported, why)
 }
 
 #[cfg(test)]

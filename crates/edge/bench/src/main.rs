@@ -19,6 +19,7 @@ mod load;
 mod memory;
 mod network;
 mod oltp;
+mod openstack;
 mod pairs;
 mod profile;
 mod proxmox;
@@ -46,7 +47,7 @@ const ROUNDS: usize = 7;
 const FILE_ROUNDS: usize = 5;
 const USAGE: &str =
     "usage: bench [profile | fence [CASE] | simulator [CASE] | footprint | agents | appliances | load [ROUNDS] | serve [ROUNDS] | serve-nbd [ROUNDS] |
-     start-up [ROUNDS] | network [ROUNDS] | oltp [ROUNDS] | users [ROUNDS] | vsphere [ROUNDS] | proxmox [ROUNDS] | desktops |
+     start-up [ROUNDS] | network [ROUNDS] | oltp [ROUNDS] | users [ROUNDS] | vsphere [ROUNDS] | proxmox [ROUNDS] | openstack | desktops |
      [files] [ROUNDS]]";
 
 fn main() -> ExitCode {
@@ -115,6 +116,7 @@ fn one_part(arguments: &[String]) -> Result<Option<Vec<Verdict>>> {
         Some("start-up") => start_up::check,
         Some("users") => users::check,
         Some("vsphere") => vsphere::check,
+        Some("openstack") => openstack::check,
         Some("proxmox") => proxmox::check,
         _ => return Ok(None),
     };
@@ -149,6 +151,7 @@ fn everything(rounds: usize, folder: &Path) -> Result<Vec<Verdict>> {
     println!();
     verdicts.extend(vsphere::check(rounds, folder)?);
     println!();
+    verdicts.extend(openstack::check(rounds, folder)?);
     verdicts.extend(proxmox::check(rounds, folder)?);
     println!();
     verdicts.extend(desktops::check()?);

@@ -11,6 +11,7 @@ use virtbench_lab::{
 use virtbench_record::{GuestFacts, HostFacts};
 
 use crate::back_off;
+use crate::failure::Failure;
 use crate::platform::Platform;
 
 /// How long a VM may take until its guest lets us in.
@@ -35,12 +36,14 @@ impl<P: Platform> Drop for MadeOn<P> {
 #[derive(Debug)]
 pub struct MadeVm {
     ip: String,
+    notes: Vec<String>,
     _made: Box<dyn fmt::Debug + Send>,
 }
 
 impl MadeVm {
-    pub(crate) fn new<P: Platform + Send + 'static>((made, ip): (MadeOn<P>, String)) -> Self {
-        Self { ip, _made: Box::new(made) }
+    pub(crate) fn new<P: Platform + Send + 'static>(made: MadeOn<P>, ip: String) -> Self {
+        let notes = made.0.facts().notes.clone();
+        Self { ip, notes, _made: Box::new(made) }
     }
 
     /// The address of its guest.
@@ -50,36 +53,68 @@ impl MadeVm {
     }
 }
 
-/// That a VM was not made, or not reached.
-pub(crate) fn not_made(machine: &str, why: String) -> LabError {
-    LabError::Machine {
-        machine: machine.to_owned(),
-        source: MachineError::Unreachable { why, console: Vec::new() },
+/// Of what VMs are made, and how their guests are logged in to.
+pub trait VmTemplate: fmt::Debug + Send {
+    /// Makes a VM and waits until its guest has an address.
+    ///
+    /// # Errors
+    /// The platform refuses or cannot be reached, or there is no address in time. What was made is removed.
+    fn make(&self) -> Result<MadeVm, Failure>;
+
+    /// The guest at this address.
+    ///
+    /// # Errors
+    /// The login is impossible, in words.
+    fn login(&self, ip: &str) -> Result<SshAddress, String>;
+}
+
+/// A machine that is made when it is started.
+#[derive(Debug)]
+pub struct TemplateVm<T> {
+    name: String,
+    template: T,
+    /// Bytes of the test file; none works in the folder itself.
+    size_bytes: Option<u64>,
+}
+
+impl<T: VmTemplate> TemplateVm<T> {
+    /// One in whose guest a test file of so many bytes is made, or files are kept.
+    #[must_use]
+    pub fn new(name: &str, template: T, size_bytes: Option<u64>) -> Self {
+        Self { name: name.to_owned(), template, size_bytes }
+    }
+
+    /// Logs in to the guest as soon as it lets us.
+    fn reach(&self, address: &SshAddress) -> Result<Box<dyn Machine>, LabError> {
+        let deadline = Instant::now() + READY_WITHIN;
+        let mut pauses = back_off::pauses();
+        loop {
+            let mut ssh = match self.size_bytes {
+                Some(bytes) => Ssh::new(&self.name, address.clone(), bytes),
+                None => Ssh::for_files(&self.name, address.clone()),
+            };
+            let pause = pauses.next().unwrap_or(READY_WITHIN);
+            match ssh.start() {
+                Err(error) if is_not_up(&error) && Instant::now() + pause < deadline => thread::sleep(pause),
+                done => return done,
+            }
+        }
     }
 }
 
-/// Logs in to the guest of a VM that was made, as soon as it lets us. With bytes a test file of so many is made there; without, files are kept.
-///
-/// # Errors
-/// The guest does not let us in; the VM is removed.
-pub(crate) fn reach<P: Platform + 'static>(
-    name: &str,
-    made: MadeOn<P>,
-    address: &SshAddress,
-    size_bytes: Option<u64>,
-) -> Result<Box<dyn Machine>, LabError> {
-    let deadline = Instant::now() + READY_WITHIN;
-    let mut pauses = back_off::pauses();
-    loop {
-        let mut ssh = match size_bytes {
-            Some(bytes) => Ssh::new(name, address.clone(), bytes),
-            None => Ssh::for_files(name, address.clone()),
+impl<T: VmTemplate> Environment for TemplateVm<T> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn start(&mut self) -> Result<Box<dyn Machine>, LabError> {
+        let not_made = |why: String| LabError::Machine {
+            machine: self.name.clone(),
+            source: MachineError::Unreachable { why, console: Vec::new() },
         };
-        let pause = pauses.next().unwrap_or(READY_WITHIN);
-        match ssh.start() {
-            Err(error) if is_not_up(&error) && Instant::now() + pause < deadline => thread::sleep(pause),
-            done => return done.map(|inner| -> Box<dyn Machine> { Box::new(SshMachine { inner, made }) }),
-        }
+        let made = self.template.make().map_err(|error| not_made(error.message))?;
+        let address = self.template.login(made.ip()).map_err(not_made)?;
+        Ok(Box::new(SshMachine { inner: self.reach(&address)?, made }))
     }
 }
 
@@ -99,19 +134,13 @@ fn is_not_up(error: &LabError) -> bool {
 }
 
 /// A VM with an agent in its guest.
-struct SshMachine<P: Platform> {
+struct SshMachine {
     /// The guest as a machine that is reached by ssh. First, so that its agent ends before its VM does.
     inner: Box<dyn Machine>,
-    made: MadeOn<P>,
+    made: MadeVm,
 }
 
-impl<P: Platform> fmt::Debug for SshMachine<P> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "SshMachine({:?})", self.made.0)
-    }
-}
-
-impl<P: Platform> Machine for SshMachine<P> {
+impl Machine for SshMachine {
     fn name(&self) -> &str {
         self.inner.name()
     }
@@ -141,8 +170,7 @@ impl<P: Platform> Machine for SshMachine<P> {
     }
 
     fn notes(&self) -> Vec<String> {
-        let facts = self.made.0.facts();
-        let own = facts.notes.iter().map(|note| format!("{}: {note}", self.name()));
+        let own = self.made.notes.iter().map(|note| format!("{}: {note}", self.name()));
         self.inner.notes().into_iter().chain(own).collect()
     }
 

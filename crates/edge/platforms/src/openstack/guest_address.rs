@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use virtbench_lab::SshAddress;
 use virtbench_openstack::Address;
 
 use crate::guest_login::GuestLogin;
@@ -13,7 +12,7 @@ pub struct OpenStackGuest {
     /// The address without what is for the login.
     pub(super) platform: String,
     cloud: Address,
-    login: GuestLogin,
+    pub(super) login: GuestLogin,
 }
 
 impl OpenStackGuest {
@@ -45,14 +44,6 @@ impl OpenStackGuest {
     pub fn host(&self) -> &str {
         if self.cloud.cloud.is_empty() { "openstack" } else { &self.cloud.cloud }
     }
-
-    /// The guest at this address.
-    ///
-    /// # Errors
-    /// The login is impossible.
-    pub(super) fn login(&self, ip: &str) -> Result<SshAddress, String> {
-        self.login.at(ip)
-    }
 }
 
 /// Whom to trust is not shown.
@@ -76,7 +67,7 @@ mod tests {
             "openstack:lab?flavor=m1&image=debian&network=net&ssh-folder=/var/tmp/virtbench"
         );
         assert_eq!(
-            guest.login("10.0.0.7").unwrap().to_string(),
+            guest.login.at("10.0.0.7").unwrap().to_string(),
             "ssh://debian@10.0.0.7:2222/var/tmp/virtbench"
         );
         assert_eq!(guest.host(), "lab");

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use virtbench_lab::{Environment, LabError, Machine};
+use virtbench_lab::SshAddress;
 use virtbench_openstack::Limit;
 use virtbench_record::FailureKind;
 
@@ -11,38 +11,13 @@ use super::guest_address::OpenStackGuest;
 use super::platform::OnOpenStack;
 use crate::failure::Failure;
 use crate::platform::Platform;
-use crate::ssh_machine::{MadeOn, MadeVm, READY_WITHIN, not_made, reach};
+use crate::ssh_machine::{MadeOn, MadeVm, READY_WITHIN, VmTemplate};
 
 /// The network where the address names none: the project's own.
 const NETWORK: &str = "auto";
 
-/// A machine that is made when it is started.
-#[derive(Debug)]
-pub struct OpenStackVm {
-    name: String,
-    guest: OpenStackGuest,
-    /// Bytes of the test file; none works in the folder itself.
-    size_bytes: Option<u64>,
-}
-
-impl OpenStackVm {
-    /// One in whose guest a test file of so many bytes is made, or files are kept.
-    #[must_use]
-    pub fn new(name: &str, guest: OpenStackGuest, size_bytes: Option<u64>) -> Self {
-        Self { name: name.to_owned(), guest, size_bytes }
-    }
-}
-
-impl OpenStackGuest {
-    /// Makes a server and waits until it is active and has an address.
-    ///
-    /// # Errors
-    /// The cloud refuses or cannot be reached, or the server has no address. What was made is removed.
-    pub fn make(&self) -> Result<MadeVm, Failure> {
-        self.made().map(MadeVm::new)
-    }
-
-    fn made(&self) -> Result<(MadeOn<OnOpenStack>, String), Failure> {
+impl VmTemplate for OpenStackGuest {
+    fn make(&self) -> Result<MadeVm, Failure> {
         let deadline = Instant::now() + READY_WITHIN;
         let made = MadeOn(OnOpenStack::connect(&self.platform, NETWORK, deadline)?);
         let platform = &made.0;
@@ -54,18 +29,10 @@ impl OpenStackGuest {
             Failure::new(FailureKind::NotSeen, "the server has no address: name another network by network=")
         };
         let ip = ip.ok_or_else(none)?;
-        Ok((made, ip))
-    }
-}
-
-impl Environment for OpenStackVm {
-    fn name(&self) -> &str {
-        &self.name
+        Ok(MadeVm::new(made, ip))
     }
 
-    fn start(&mut self) -> Result<Box<dyn Machine>, LabError> {
-        let (made, ip) = self.guest.made().map_err(|error| not_made(&self.name, error.message))?;
-        let address = self.guest.login(&ip).map_err(|why| not_made(&self.name, why))?;
-        reach(&self.name, made, &address, self.size_bytes)
+    fn login(&self, ip: &str) -> Result<SshAddress, String> {
+        self.login.at(ip)
     }
 }

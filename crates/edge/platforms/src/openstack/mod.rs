@@ -10,6 +10,5 @@ mod platform;
 mod sweep;
 
 pub use guest_address::OpenStackGuest;
-pub use guest_machine::OpenStackVm;
 pub use platform::OnOpenStack;
 pub(crate) use sweep::{remove_dead, runs_on};

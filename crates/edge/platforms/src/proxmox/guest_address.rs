@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use virtbench_lab::SshAddress;
 use virtbench_proxmox::Address;
 
 use crate::guest_login::GuestLogin;
@@ -13,7 +12,7 @@ pub struct ProxmoxGuest {
     /// The address without what is for the login.
     pub(super) platform: String,
     server: Address,
-    login: GuestLogin,
+    pub(super) login: GuestLogin,
 }
 
 impl ProxmoxGuest {
@@ -42,14 +41,6 @@ impl ProxmoxGuest {
     pub fn host(&self) -> &str {
         self.server.host.rsplit_once(':').map_or(&self.server.host, |(host, _)| host)
     }
-
-    /// The guest at this address.
-    ///
-    /// # Errors
-    /// The login is impossible.
-    pub(super) fn login(&self, ip: &str) -> Result<SshAddress, String> {
-        self.login.at(ip)
-    }
 }
 
 /// Neither a password's file nor whom to trust is shown.
@@ -75,8 +66,8 @@ mod tests {
             guest.to_string(),
             "proxmox:root@pam@pve1:8006?template=golden&node=pve2&ssh-folder=/srv/b"
         );
-        assert_eq!(guest.login("10.0.0.7").unwrap().to_string(), "ssh://root@10.0.0.7:2222/srv/b");
-        assert!(guest.login("fe80::1").unwrap().to_string().contains("[fe80::1]:2222"));
+        assert_eq!(guest.login.at("10.0.0.7").unwrap().to_string(), "ssh://root@10.0.0.7:2222/srv/b");
+        assert!(guest.login.at("fe80::1").unwrap().to_string().contains("[fe80::1]:2222"));
         assert_eq!(guest.host(), "pve1");
     }
 

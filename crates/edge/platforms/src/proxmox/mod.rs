@@ -12,6 +12,5 @@ mod platform;
 mod sweep;
 
 pub use guest_address::ProxmoxGuest;
-pub use guest_machine::ProxmoxVm;
 pub use platform::{OnProxmox, ProxmoxOptions};
 pub(crate) use sweep::{remove_dead, runs_on};

@@ -33,8 +33,8 @@ pub(super) fn environment(name: &str, guest: &ClusterGuest, size_bytes: Option<u
 mod with {
     use std::fmt;
 
-    use virtbench_lab::Environment;
-    use virtbench_platforms::{MadeVm, OpenStackGuest, OpenStackVm, ProxmoxGuest, ProxmoxVm};
+    use virtbench_lab::{Environment, SshAddress};
+    use virtbench_platforms::{Failure, MadeVm, OpenStackGuest, ProxmoxGuest, TemplateVm, VmTemplate};
 
     /// Where a VM is made.
     #[derive(Debug, Clone, PartialEq)]
@@ -64,23 +64,25 @@ mod with {
             }
         }
 
-        /// Makes a VM, which goes with what is returned.
-        ///
-        /// # Errors
-        /// No VM is made, or its guest has no address; in words.
-        pub(crate) fn make(&self) -> Result<MadeVm, String> {
-            let made = match self {
-                Self::Proxmox(guest) => guest.make(),
-                Self::OpenStack(guest) => guest.make(),
-            };
-            made.map_err(|error| error.message)
+        pub(super) fn environment(&self, name: &str, size_bytes: Option<u64>) -> Box<dyn Environment> {
+            Box::new(TemplateVm::new(name, self.clone(), size_bytes))
         }
 
-        pub(super) fn environment(&self, name: &str, size_bytes: Option<u64>) -> Box<dyn Environment> {
+        fn template(&self) -> &dyn VmTemplate {
             match self {
-                Self::Proxmox(guest) => Box::new(ProxmoxVm::new(name, guest.clone(), size_bytes)),
-                Self::OpenStack(guest) => Box::new(OpenStackVm::new(name, guest.clone(), size_bytes)),
+                Self::Proxmox(guest) => guest,
+                Self::OpenStack(guest) => guest,
             }
+        }
+    }
+
+    impl VmTemplate for ClusterGuest {
+        fn make(&self) -> Result<MadeVm, Failure> {
+            self.template().make()
+        }
+
+        fn login(&self, ip: &str) -> Result<SshAddress, String> {
+            self.template().login(ip)
         }
     }
 

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use virtbench_lab::Reach;
-use virtbench_platforms::MadeVm;
+use virtbench_platforms::{MadeVm, VmTemplate};
 use virtbench_recipe::Recipe;
 use virtbench_users::Address;
 
@@ -65,7 +65,7 @@ impl ExistingMember {
         processors: u32,
         stop: &AtomicBool,
     ) -> Result<Self, String> {
-        let vm = template.guest.make()?;
+        let vm = template.guest.make().map_err(|error| error.message)?;
         let at = match template.port {
             Some(port) => {
                 SocketAddr::new(vm.ip().parse().map_err(|_| format!("{} is no address", vm.ip()))?, port)

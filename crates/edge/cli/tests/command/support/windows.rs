@@ -12,6 +12,9 @@ use virtbench_samples::this_run::of_this_run;
 use super::folder;
 use super::sshd::Sshd;
 
+/// What programs of one machine share, which ends with the last of them unless it is told to stay: a session takes half a second less where it did.
+/// Services that it starts keep the first program's output open, so that this is one which nobody waits for.
+const SERVER: &str = "/usr/lib/wine/wineserver64";
 /// What Rust's programs look for in the system and Wine 8 has not: its one function, by one that Wine has.
 const RANDOM: &str = "#include <windows.h>\n#include <ntsecapi.h>\n\
     __declspec(dllexport) BOOL WINAPI ProcessPrng(PBYTE data, SIZE_T size) { return RtlGenRandom(data, (ULONG)size); }\n";
@@ -64,6 +67,7 @@ impl Windows {
         };
         let text = format!(
             "#!/bin/sh\nline=$SSH_ORIGINAL_COMMAND\nexport WINEPREFIX={prefix} WINEDEBUG=-all LC_ALL=C.UTF-8\n\
+             {SERVER} -p < /dev/null > /dev/null 2>&1 && wine cmd.exe /c exit < /dev/null > /dev/null 2>&1\n\
              cd {home} || exit 1\ncase $line in /usr/lib/openssh/sftp-server*) exec /usr/lib/openssh/sftp-server ;; esac\n\
              {before}\n{others}exec wine cmd.exe /c \"$line\"\n",
             prefix = path.display(),
@@ -152,7 +156,7 @@ impl Drop for Windows {
 /// Ends all programs of a machine, and waits for their end.
 fn end_server(prefix: &Path) {
     for order in ["-k", "-w"] {
-        let mut server = Command::new("/usr/lib/wine/wineserver64");
+        let mut server = Command::new(SERVER);
         let _ = server.arg(order).env("WINEPREFIX", prefix).stderr(Stdio::null()).status();
     }
 }

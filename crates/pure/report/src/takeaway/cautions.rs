@@ -7,6 +7,9 @@ use super::completeness;
 use crate::environments::Environments;
 use crate::format::{count, significant};
 
+/// How the edition of a Windows begins that is Wine.
+const WINE: &str = "Wine ";
+
 /// Every caution that applies, the one that weighs most first.
 pub(super) fn all(environments: &Environments<'_>) -> Vec<String> {
     let mut cautions = Vec::new();
@@ -37,12 +40,13 @@ pub(super) fn uml_guest(provenance: &Provenance) -> Option<&GuestFacts> {
     guests.find(|guest| guest.accelerator.name == "uml")
 }
 
-/// What the figures of a guest do not say, by what executes its instructions: software, or a KVM without hardware of its own.
+/// What the figures of a machine do not say, by what executes it: software that emulates a processor or a system, or a KVM without hardware of its own.
 pub(crate) fn emulation(provenance: &Provenance) -> Option<String> {
     const EMULATED: &str = "TCG emulates the guest's processor in software: figures of the VM describe emulation, not the overhead of \
                             virtualization.";
     let emulated = is_emulated(provenance).then(|| EMULATED.to_owned());
-    let without_kvm: Vec<String> = emulated.into_iter().chain(uml(provenance)).collect();
+    let without_kvm: Vec<String> =
+        emulated.into_iter().chain(uml(provenance)).chain(wine(provenance)).collect();
     if !without_kvm.is_empty() {
         return Some(without_kvm.join(" "));
     }
@@ -50,6 +54,18 @@ pub(crate) fn emulation(provenance: &Provenance) -> Option<String> {
     let elsewhere =
         provenance.machines.iter().filter_map(|machine| Some((machine.guest.as_ref()?, &machine.facts)));
     here.chain(elsewhere).find_map(|(guest, host)| unusual_kvm(guest, host))
+}
+
+/// That machines which stand for Windows are none; nothing where there is no such machine.
+fn wine(provenance: &Provenance) -> Option<String> {
+    let machines = provenance.machines.iter().filter(|machine| machine.facts.distribution.starts_with(WINE));
+    let names: Vec<&str> = machines.map(|machine| machine.environment.as_str()).collect();
+    let are = match names.len() {
+        0 => return None,
+        1 => "is",
+        _ => "are",
+    };
+    Some(format!("{} {are} Wine on Linux, not Windows: these figures describe Wine.", names.join(", ")))
 }
 
 /// What guests of User Mode Linux are, with what crossing into their kernel costs; nothing where there is none.

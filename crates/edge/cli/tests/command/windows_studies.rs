@@ -164,7 +164,9 @@ fn side_by_side(study: &[&str], out: &Path, places: &[&str]) -> Finished {
 fn they_are_neighbours(here: &Path, [a, b]: &[String; 2]) {
     let out = here.join("neighbours");
     let done = side_by_side(&["neighbours", "--vms", "3"], &out, &[a, b]);
-    assert_eq!(done.json()["members_without_figures"], 0, "{done:?}");
+    let summary = done.json();
+    assert_eq!(summary["members_without_figures"], 0, "{done:?}");
+    assert!(summary["cautions"].to_string().contains("a, b are Wine on Linux, not Windows"), "{done:?}");
     let sets = records(&out);
     let members = sets[0]["members"].as_array().unwrap();
     assert_eq!(members.len(), 3, "two of them share the first machine: {sets:?}");

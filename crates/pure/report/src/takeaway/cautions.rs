@@ -1,5 +1,7 @@
 //! What a careful reader must know before using the figures.
 
+use std::collections::BTreeSet;
+
 use virtbench_model::busy_host;
 use virtbench_record::{GuestFacts, HostFacts, IN_MEMORY, Measured, Provenance, TargetKind};
 
@@ -57,9 +59,10 @@ pub(crate) fn emulation(provenance: &Provenance) -> Option<String> {
 }
 
 /// That machines which stand for Windows are none; nothing where there is no such machine.
-fn wine(provenance: &Provenance) -> Option<String> {
+pub(super) fn wine(provenance: &Provenance) -> Option<String> {
     let machines = provenance.machines.iter().filter(|machine| machine.facts.distribution.starts_with(WINE));
-    let names: Vec<&str> = machines.map(|machine| machine.environment.as_str()).collect();
+    let names: BTreeSet<&str> = machines.map(|machine| machine.environment.as_str()).collect();
+    let names: Vec<&str> = names.into_iter().collect();
     let are = match names.len() {
         0 => return None,
         1 => "is",

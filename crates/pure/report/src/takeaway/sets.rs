@@ -10,7 +10,7 @@ use virtbench_model::together::{
 use virtbench_record::{Better, ColocationPlan, HostUse, MemberStatus, Provenance, SetRecord, SetRole};
 
 use super::Takeaway;
-use super::cautions::{in_memory, is_emulated};
+use super::cautions::{in_memory, is_emulated, wine};
 use crate::figures::vm_name;
 use crate::format::{MILLISECOND_NS, count, ratio, significant};
 use crate::matrix::Matrix;
@@ -226,6 +226,7 @@ fn cautions(
     noun: &str,
 ) -> Vec<String> {
     let mut cautions = Vec::new();
+    cautions.extend(wine(provenance));
     if is_emulated(provenance) {
         cautions.push(
             "TCG emulates the guests' processors in software: how they share is a matter of the host's scheduler and \

@@ -12,10 +12,11 @@ use virtbench_record::{Better, CommandEnd};
 use virtbench_workload::CommandSpec;
 
 use crate::machine::disk_operations;
-use crate::mount::{Mount, folder, furnish};
+use crate::mount::{Mount, furnish};
 use crate::program_group::{ProgramGroup, signal_of};
 use crate::runner::{RunError, Runner, Storage, Watch};
 use crate::sheet::Sheet;
+use crate::storage_folder::folder;
 
 /// Between two looks at whether it has ended: what its elapsed time is known to.
 const PAUSE: Duration = Duration::from_millis(2);

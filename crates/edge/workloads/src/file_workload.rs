@@ -5,9 +5,10 @@ use virtbench_record::Better;
 use virtbench_units::LatencyRecorder;
 use virtbench_workload::files::{FileLoad, FileSpec};
 
-use crate::mount::{Mount, folder};
+use crate::mount::Mount;
 use crate::runner::{RunError, Runner, Storage, Watch};
 use crate::sheet::Sheet;
+use crate::storage_folder::folder;
 
 /// A load on files in a folder, or on a disk of our own.
 pub(crate) struct Files {

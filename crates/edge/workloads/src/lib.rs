@@ -40,6 +40,7 @@ mod run;
 mod runner;
 mod series;
 mod sheet;
+mod storage_folder;
 #[cfg(unix)]
 mod system;
 #[cfg(windows)]

@@ -6,9 +6,8 @@ use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
-use virtbench_engine::memory_note;
 
-use crate::runner::{RunError, Storage};
+use crate::runner::RunError;
 
 /// Where it is mounted; nothing else runs where a disk is ours.
 const WHERE: &str = "/mnt";
@@ -50,26 +49,6 @@ impl Drop for Mount {
         if unmount(&self.0, UnmountFlags::empty()).is_err() {
             // A thread that still waits for the disk keeps it busy; it goes when that one does.
             let _ = unmount(&self.0, UnmountFlags::DETACH);
-        }
-    }
-}
-
-/// The folder of a workload's storage; a disk of our own is mounted for it, which `notes` is told.
-pub(crate) fn folder(
-    place: Option<&Storage>,
-    notes: &mut Vec<String>,
-) -> Result<(Option<Mount>, PathBuf), RunError> {
-    match place {
-        None => Err(RunError::Storage("this workload needs a directory: give --dir".into())),
-        Some(Storage::Path(path)) => {
-            notes.extend(memory_note(path));
-            Ok((None, path.clone()))
-        }
-        Some(Storage::Disk(device)) => {
-            let (mount, kind) = Mount::of_device(device)?;
-            notes.push(format!("on {kind}, made for this on a disk of its own"));
-            let path = mount.path().to_owned();
-            Ok((Some(mount), path))
         }
     }
 }
@@ -119,14 +98,6 @@ mod tests {
         assert_eq!(filesystem(&file).unwrap(), Some("ext4"));
         file.write_all_at(b"XFSB", 0).unwrap();
         assert_eq!(filesystem(&file).unwrap(), Some("xfs"));
-    }
-
-    #[test]
-    fn a_folder_in_memory_is_said_to_be_so() {
-        let mut notes = Vec::new();
-        let place = Storage::Path("/dev/shm".into());
-        folder(Some(&place), &mut notes).unwrap();
-        assert_eq!(notes, ["/dev/shm is on tmpfs: this is memory, not a disk"]);
     }
 
     #[test]

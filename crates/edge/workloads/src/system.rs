@@ -14,9 +14,10 @@ use virtbench_record::Better;
 use virtbench_workload::{SystemKernel, SystemPart, SystemSpec};
 
 use crate::machine::kernel_threads_ns;
-use crate::mount::{Mount, folder};
+use crate::mount::Mount;
 use crate::runner::{RunError, Runner, Storage, Watch};
 use crate::sheet::Sheet;
+use crate::storage_folder::folder;
 
 /// Bytes of the file in memory, and of one copy.
 const FILE_BYTES: usize = 1 << 20;

@@ -202,6 +202,20 @@ impl SshAddress {
         Path::new(&self.folder)
     }
 
+    /// The same, for what works in the folder.
+    ///
+    /// # Errors
+    /// It names a whole disk, which loads alone use.
+    pub fn without_device(self) -> Result<Self, AddressError> {
+        match &self.device {
+            None => Ok(self),
+            Some(device) => Err(AddressError {
+                address: self.to_string(),
+                why: format!("device={device} is for loads, and this works in the folder: leave it out"),
+            }),
+        }
+    }
+
     /// The whole disk there that loads go to, and whether they may write to it.
     pub(super) fn device(&self) -> Option<(&str, bool)> {
         self.device.as_deref().map(|device| (device, self.may_overwrite))
@@ -295,6 +309,7 @@ mod tests {
         ] {
             let address = SshAddress::parse(&format!("ssh://metal/srv?{setting}")).unwrap();
             assert_eq!(address.device(), device, "{setting}");
+            assert_eq!(address.without_device().is_err(), device.is_some(), "{setting}");
         }
     }
 

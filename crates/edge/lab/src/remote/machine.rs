@@ -47,12 +47,10 @@ impl Ssh {
     }
 
     fn connect(&self) -> Result<SshMachine, MachineError> {
-        if let (Target::Folder, Some((device, _))) = (&self.target, self.address.device()) {
-            let why = format!(
-                "{}: workloads keep files in a folder, so device={device} is for loads alone: leave it out",
-                self.address
-            );
-            return Err(MachineError::Lacking { why });
+        if let Target::Folder = self.target
+            && let Err(error) = self.address.clone().without_device()
+        {
+            return Err(MachineError::Lacking { why: error.to_string() });
         }
         let mut agent = RemoteAgent::start(&self.name, &self.address)?;
         let facts = agent.connection.facts(".").map_err(|error| agent.process.explain(error))?;

@@ -43,7 +43,8 @@ impl SshHost {
             return Err(format!("{text}: {bridge:?} is no name of a bridge"));
         }
         let rest = if others.is_empty() { place.to_owned() } else { format!("{place}?{}", others.join("&")) };
-        let address = SshAddress::parse(&rest).map_err(|error| error.to_string())?;
+        let address = SshAddress::parse(&rest).and_then(SshAddress::without_device);
+        let address = address.map_err(|error| error.to_string())?;
         if let Some(folder) = address.drive_folder() {
             return Err(format!(
                 "{text}: members are appliances in namespaces of Linux, and {folder} is a folder of Windows: name a Linux machine"
@@ -88,6 +89,7 @@ mod tests {
             ("ssh://metal/srv?bridge=a/b", "no name of a bridge"),
             ("ssh://metal/srv?bridge=a&bridge=b", "once"),
             ("ssh://metal/srv?bridge=a&color=red", "color=red"),
+            ("ssh://metal/srv?bridge=a&device=/dev/sdb", "is for loads"),
             ("ssh://metal?bridge=a", "names no folder"),
             ("ssh://box/C:/bench?bridge=a", "a folder of Windows"),
         ] {

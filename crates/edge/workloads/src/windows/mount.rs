@@ -1,30 +1,25 @@
-//! Where workloads on files work: a folder that is there, as Windows mounts no disk of ours.
+//! File systems on disks of ours: Windows has none.
 
-use std::path::PathBuf;
+use std::path::Path;
 
-use virtbench_engine::memory_note;
-
-use crate::runner::{RunError, Storage};
+use crate::runner::RunError;
 
 /// A file system that was mounted: there is none.
 #[derive(Debug)]
 pub(crate) enum Mount {}
 
-/// The folder of a workload's storage.
-pub(crate) fn folder(
-    place: Option<&Storage>,
-    notes: &mut Vec<String>,
-) -> Result<(Option<Mount>, PathBuf), RunError> {
-    match place {
-        None => Err(RunError::Storage("this workload needs a directory: give --dir".into())),
-        Some(Storage::Path(path)) => {
-            notes.extend(memory_note(path));
-            Ok((None, path.clone()))
-        }
-        Some(Storage::Disk(device)) => Err(RunError::Storage(format!(
+impl Mount {
+    /// # Errors
+    /// Always: Windows mounts no disk of ours.
+    pub(crate) fn of_device(device: &Path) -> Result<(Self, &'static str), RunError> {
+        Err(RunError::Storage(format!(
             "{} cannot be mounted for a workload on Windows: name a folder",
             device.display()
-        ))),
+        )))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        match *self {}
     }
 }
 

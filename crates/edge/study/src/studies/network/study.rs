@@ -118,7 +118,8 @@ pub fn network_machine(text: &str) -> Result<Option<SshAddress>, String> {
     if text == "native:" {
         return Ok(None);
     }
-    SshAddress::parse(text).map(Some).map_err(|error| format!("{error}; this host is native:"))
+    let address = SshAddress::parse(text).and_then(SshAddress::without_device);
+    address.map(Some).map_err(|error| format!("{error}; this host is native:"))
 }
 
 /// Whether the host's kernel can carry frames of guests.

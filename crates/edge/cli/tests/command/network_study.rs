@@ -133,7 +133,12 @@ fn machines_that_are_there_are_measured_and_nothing_stays_on_them() {
     let machines = json["sides"].as_array().unwrap().iter().find(|side| side["name"] == "machines").unwrap();
     assert!(!machines.to_string().contains(", CPU"), "nobody sees all of their processors: {machines}");
     assert!(sshd.is_clean("far"));
-    for wrong in ["native:,native:", "ssh://metal/srv", "cable:,ssh://metal/srv"] {
+    for wrong in [
+        "native:,native:",
+        "ssh://metal/srv",
+        "cable:,ssh://metal/srv",
+        "native:,ssh://metal/srv?device=/dev/sdb",
+    ] {
         let refused = study(&place.path().join("no"), &["--between", wrong]);
         assert_eq!(refused.code(), 2, "{refused:?}");
     }

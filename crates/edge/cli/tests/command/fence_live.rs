@@ -69,7 +69,7 @@ fn a_guest_sees_its_disk_grow_and_writes_at_the_new_end() {
     });
     assert_eq!(during.errors, 0, "{during:?}");
     let grown = or_mend(load(24 * MIB, 4));
-    assert!(grown.errors == 0 && grown.write.operations > 100, "{grown:?}");
+    assert!(grown.errors == 0 && grown.write.operations > 0, "{grown:?}");
     let beyond = load(25 * MIB, 1).unwrap_err().to_string();
     assert!(beyond.contains("24"), "{beyond}");
     machine.shut_down();

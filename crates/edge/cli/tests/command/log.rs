@@ -96,8 +96,12 @@ fn a_daemon_tells_of_clients_and_not_of_requests() {
     ] {
         assert!(told.iter().any(|line| line.contains(part)), "{part}\n{}", daemon.stderr);
     }
-    assert!(load.json()["total"]["operations"].as_u64().unwrap() > 100, "{load:?}");
-    assert!(told.len() < 30, "requests are no events: {}", daemon.stderr);
+    let requests = load.json()["total"]["operations"].as_u64().unwrap();
+    assert!(
+        told.len() < 30 && told.len() < requests as usize,
+        "of {requests} requests none is an event: {}",
+        daemon.stderr
+    );
     assert!(
         traced(&load).iter().any(|line| line.contains("shaken hands with a vhost-user server")),
         "{load:?}"

@@ -1,12 +1,14 @@
-"""A small OpenStack for tests: Keystone, Nova and Glance in one process, as far as virtbench calls them. What it answers has the shape of what the real
+"""A small OpenStack for tests: Keystone, Nova, Glance, Cinder and Neutron in one process, as far as virtbench calls them. What it answers has the shape of what the real
 services of `scripts/openstack-stand.sh` answer; README.md says what differs. It prints its port, and ends with its standard input.
 
 POST /control changes how it behaves: {"seconds": S} how long a task takes, {"expire": true} ends all tokens, {"lifetime": S} of later ones, {"refuse":
-[{"path": PART, "status": N, "message": TEXT, "times": N, "retry_after": S}]}, {"stuck": true} tasks never end, {"hosts": N}, {"fill": N} makes servers.
+[{"path": PART, "status": N, "message": TEXT, "times": N, "retry_after": S}]}, {"stuck": true} tasks never end, {"hosts": N}, {"fill": N} makes servers, {"services": [KIND]} is what the catalogue has from the next login on, {"floating": ADDRESS} gives servers a
+floating address. With the arguments CERTIFICATE and KEY it speaks TLS.
 """
 
 import json
 import re
+import ssl
 import sys
 import threading
 import time
@@ -15,8 +17,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, unquote, urlsplit
 
 LOCK = threading.RLock()
-STATE = {"seconds": 0.0, "lifetime": 3600, "refuse": [], "stuck": False, "hosts": 2, "console": True, "quota": None}
-TOKENS, SERVERS, IMAGES, ACTIONS, REMOVED = {}, {}, {}, {}, []
+STATE = {"seconds": 0.0, "lifetime": 3600, "refuse": [], "stuck": False, "hosts": 2, "console": True, "quota": None, "floating": None,
+         "services": ["compute", "image", "network", "volumev3"]}
+TOKENS, SERVERS, IMAGES, VOLUMES, ACTIONS, REMOVED = {}, {}, {}, {}, {}, []
+NETWORKS = [{"id": "n1", "name": "private"}, {"id": "n2", "name": "twice"}, {"id": "n3", "name": "twice"}]
 FLAVORS = [{"id": "f1", "name": "tiny", "ram": 64, "disk": 0, "vcpus": 1}, {"id": "f2", "name": "small", "ram": 128, "disk": 0, "vcpus": 1}]
 USERS = {"admin": "test-only-secret", "member": "test-only-secret"}
 
@@ -26,6 +30,7 @@ def stamp(at=None, fraction=False):
     return text + ".000000" if fraction else text + "Z"
 
 
+AFTER = {"creating": "available", "attaching": "in-use", "detaching": "available", "deleting": "deleted"}
 IMAGES["i1"] = {"id": "i1", "name": "cirros", "status": "active", "owner": "elsewhere"}
 
 
@@ -64,6 +69,14 @@ def do(server, request, action, task, then, status=None, event=None):
                         "server": server["id"]}
 
 
+def note(server, request, action, seconds):
+    """Keeps a record of an action that leaves the server's task as it is."""
+    begun, over = stamp(fraction=True), stamp(time.time() + seconds, fraction=True)
+    event = {"event": f"compute_{action}", "start_time": begun, "finish_time": over, "result": "Success", "host": server["host"]}
+    ACTIONS[request] = {"action": action, "request_id": request, "start_time": begun, "updated_at": over, "message": None, "events": [event],
+                        "server": server["id"]}
+
+
 def needs(server, action, *states):
     settle(server)
     if server["status"] not in states:
@@ -73,6 +86,9 @@ def needs(server, action, *states):
 def remove(server):
     """Lists of changes have it still."""
     SERVERS.pop(server["id"])
+    for volume in VOLUMES.values():
+        if volume["server"] == server["id"]:
+            volume.update(status="available", server=None)
     server["status"] = "DELETED"
     REMOVED.append(server)
 
@@ -136,6 +152,8 @@ def shown(server):
     kept = {key: server[key] for key in ("id", "name", "status", "metadata", "description")}
     flavor = next(flavor for flavor in FLAVORS if flavor["id"] == server["flavor"])
     address = [{"addr": "127.0.0.1", "version": 4, "OS-EXT-IPS:type": "fixed"}]
+    if STATE["floating"]:
+        address = [{"addr": "192.0.2.1", "version": 4, "OS-EXT-IPS:type": "fixed"}, {"addr": STATE["floating"], "version": 4, "OS-EXT-IPS:type": "floating"}]
     return {**kept, "OS-EXT-STS:task_state": server["task"], "OS-EXT-SRV-ATTR:host": server["host"], "fault": server.get("fault"),
             "flavor": {"original_name": flavor["name"]}, "addresses": {} if server["networks"] == "none" else {"net": address},
             "updated": stamp(server["updated"])}
@@ -144,6 +162,9 @@ def shown(server):
 def new_server(body, request):
     if STATE["quota"] is not None and len(SERVERS) >= STATE["quota"]:
         raise Refusal(403, f"Quota exceeded for instances: Requested 1, but already used {len(SERVERS)} of {STATE['quota']} instances")
+    for disk in body.get("block_device_mapping_v2", [] if "imageRef" in body else [{"uuid": None}]):
+        if disk["uuid"] not in IMAGES or disk["destination_type"] != "volume" or disk["volume_size"] < 1 or not disk["delete_on_termination"]:
+            raise Refusal(400, "Block Device Mapping is Invalid.")
     server = {"id": str(uuid.uuid4()), "name": body["name"], "status": "BUILD", "task": None, "metadata": body.get("metadata", {}),
               "description": body.get("description"), "flavor": body["flavorRef"], "networks": body["networks"], "host": "one", "updated": time.time()}
     SERVERS[server["id"]] = server
@@ -211,6 +232,11 @@ class Handler(BaseHTTPRequestHandler):
         token = TOKENS.get(self.headers.get("X-Auth-Token"))
         if not token or token["until"] < time.time():
             raise Refusal(401, "The request you have made requires authentication.")
+        if path == "/network/v2.0/networks":
+            wanted = [network for network in NETWORKS if all(network[key] == query[key][0] for key in ("id", "name") if key in query)]
+            return 200, {"networks": [{"id": network["id"]} for network in wanted]}, []
+        if path.startswith("/volume/v3/p1/volumes"):
+            return self.volumes(path.removeprefix("/volume/v3/p1/volumes").lstrip("/"), query, body)
         if path.startswith("/image/v2/images"):
             return self.images(path.removeprefix("/image/v2/images").lstrip("/"), query, body)
         return self.nova(path.removeprefix("/compute/v2.1").lstrip("/"), query, body, request)
@@ -229,11 +255,67 @@ class Handler(BaseHTTPRequestHandler):
             raise Refusal(401, "The request you have made requires authentication.")
         text, until = f"token-{uuid.uuid4()}", time.time() + STATE["lifetime"]
         TOKENS[text] = {"until": until}
-        base = f"http://127.0.0.1:{self.server.server_port}"
-        ends = [("compute", "/compute/v2.1"), ("image", "/image")]
+        base = f"{self.server.scheme}://127.0.0.1:{self.server.server_port}"
+        ends = {"compute": "/compute/v2.1", "image": "/image", "network": "/network", "volumev3": "/volume/v3/p1"}
+        ends = [(kind, ends[kind]) for kind in STATE["services"]]
         catalog = [{"type": kind, "endpoints": [{"interface": "public", "region_id": "One", "url": base + path}]} for kind, path in ends]
         token = {"catalog": catalog, "project": {"id": "p1"}, "expires_at": stamp(until)}
         return 201, {"token": token}, [("X-Subject-Token", text)]
+
+    def volumes(self, path, query, body):
+        for volume in VOLUMES.values():
+            if volume["status"] in AFTER and not STATE["stuck"] and time.time() >= volume["until"]:
+                volume["status"] = AFTER[volume["status"]]
+        for name in [name for name, volume in VOLUMES.items() if volume["status"] == "deleted"]:
+            del VOLUMES[name]
+        if path in ("", "detail") and self.command == "GET":
+            return 200, page(VOLUMES.values(), query, "volumes", "nova"), []
+        if not path:
+            asked = body["volume"]
+            volume = {"id": str(uuid.uuid4()), "status": "creating", "server": None, "until": time.time() + STATE["seconds"], "name": asked["name"],
+                      "description": asked["description"], "metadata": asked["metadata"], "size": asked["size"]}
+            VOLUMES[volume["id"]] = volume
+            return 202, {"volume": volume}, []
+        volume = VOLUMES.get(path)
+        if not volume:
+            raise Refusal(404, f"Volume {path} could not be found.")
+        if self.command == "DELETE":
+            if volume["status"] != "available":
+                raise Refusal(400, "Invalid volume: Volume status must be available or error or error_restoring and must not be migrating or attached.")
+            volume.update(status="deleting", until=time.time() + STATE["seconds"])
+            return 202, None, []
+        return 200, {"volume": volume}, []
+
+    def attachments(self, server, request, path, body):
+        """Of volumes and of ports: Nova answers once a port is there, and before a volume is."""
+        kind, name = path[0], path[1] if len(path) > 1 else None
+        if kind == "os-interface":
+            ports = server.setdefault("ports", {})
+            if self.command == "POST":
+                wanted = body["interfaceAttachment"].get("net_id", "n1")
+                if server["networks"] == "none" or all(wanted != network["id"] for network in NETWORKS):
+                    raise Refusal(400, f"Network {wanted} could not be found.")
+                port = str(uuid.uuid4())
+                ports[port] = {"port_id": port, "net_id": wanted, "port_state": "ACTIVE"}
+                note(server, request, "attach_interface", 0)
+                return 200, {"interfaceAttachment": ports[port]}, []
+            if name not in ports:
+                raise Refusal(404, f"Instance {server['id']} does not have a port with id {name}")
+            if self.command == "GET":
+                if ports[name].get("until", time.time() + 1) <= time.time():
+                    del ports[name]
+                    raise Refusal(404, f"Instance {server['id']} does not have a port with id {name}")
+                return 200, {"interfaceAttachment": ports[name]}, []
+            ports[name]["until"] = time.time() + STATE["seconds"]
+            note(server, request, "detach_interface", STATE["seconds"])
+            return 202, None, []
+        volume = VOLUMES.get(name or body["volumeAttachment"]["volumeId"])
+        wanted, then, action = ("in-use", "detaching", "detach_volume") if name else ("available", "attaching", "attach_volume")
+        if not volume or volume["status"] != wanted or (name and volume["server"] != server["id"]):
+            raise Refusal(404 if not volume else 400, f"Invalid volume: status must be {wanted}.")
+        volume.update(status=then, until=time.time() + STATE["seconds"], server=None if name else server["id"])
+        note(server, request, action, STATE["seconds"])
+        return (202, None, []) if name else (200, {"volumeAttachment": {"volumeId": volume["id"]}}, [])
 
     def images(self, path, query, body):
         if not path and self.command == "GET":
@@ -290,6 +372,8 @@ class Handler(BaseHTTPRequestHandler):
             if STATE["seconds"] == 0:
                 settle(server)
             return 204, None, []
+        if rest[0] in ("os-volume_attachments", "os-interface"):
+            return self.attachments(server, request, rest, body)
         if rest[0] == "metadata":
             server["metadata"].update(body["metadata"])
             return 200, {"metadata": server["metadata"]}, []
@@ -306,6 +390,11 @@ class Handler(BaseHTTPRequestHandler):
 
 if __name__ == "__main__":
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.scheme = "https" if len(sys.argv) > 1 else "http"
+    if len(sys.argv) > 1:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(*sys.argv[1:3])
+        server.socket = context.wrap_socket(server.socket, server_side=True)
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, daemon=True).start()
     print(server.server_port, flush=True)

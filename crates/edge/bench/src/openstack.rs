@@ -39,15 +39,7 @@ pub fn check(_: usize, _: &Path) -> Result<Vec<Verdict>> {
 fn own_share() -> Result<Verdict> {
     let local = LocalOpenStack::start(TASK_S)?;
     let (cloud, metadata) = (connect(&local)?, BTreeMap::new());
-    let new = NewServer {
-        name: "bench",
-        description: "",
-        metadata: &metadata,
-        flavor: "f1",
-        image: "i1",
-        network: "none",
-        zone: None,
-    };
+    let new = NewServer::new("bench", "", &metadata, ["f1", "i1"]);
     let server = cloud.perform("", &Operation::Create(new), limit()).1?.context("it names no server")?;
     let mut own = Vec::new();
     for _ in 0..TIMES {

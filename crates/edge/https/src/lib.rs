@@ -4,6 +4,7 @@
 
 mod error;
 mod limit;
+mod loopback;
 mod outage;
 mod polling;
 mod secret;
@@ -13,6 +14,7 @@ mod trust;
 
 pub use error::HttpsError;
 pub use limit::Limit;
+pub use loopback::make_loopback_certificate;
 pub use outage::through_outages;
 pub use polling::Polling;
 pub use secret::Secret;

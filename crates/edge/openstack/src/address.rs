@@ -9,7 +9,10 @@ use virtbench_https::Trust;
 use crate::error::OpenStackError;
 
 const FORM: &str = "write for example openstack:mycloud?flavor=m1.tiny&image=cirros&network=private, where clouds.yaml has mycloud";
-const OPTIONS: &str = "flavor=, other-flavor=, image=, network=, region=, interface=, zone=, clouds=FILE, ca=FILE, thumbprint=HEX, verify=no";
+const OPTIONS: &str = "flavor=, other-flavor=, image=, volume=GIB, network=, key=, security-group=, region=, interface=, zone=, clouds=FILE, ca=FILE, thumbprint=HEX, verify=no";
+
+/// A volume has at most so many GiB, as a guard against a slip.
+const MOST_GIB: u64 = 16_384;
 
 /// A cloud, as an address names it. Its credentials are in clouds.yaml or in `OS_...` variables.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -26,8 +29,14 @@ pub struct Address {
     pub other_flavor: Option<String>,
     /// What their disks begin with, by name or id.
     pub image: Option<String>,
+    /// Where their first disks are volumes of Cinder's: the GiB of each.
+    pub volume_gib: Option<u64>,
     /// Their network by name or id, `none`, or `auto`.
     pub network: Option<String>,
+    /// Nova's key pair that their guests let in, by name.
+    pub key: Option<String>,
+    /// The security group that they are in, in place of the default one.
+    pub security_group: Option<String>,
     /// The region, where clouds.yaml does not say or another is wanted.
     pub region: Option<String>,
     /// `public`, `internal` or `admin`: which of the catalogue's endpoints.
@@ -77,10 +86,19 @@ impl Address {
             "other-flavor" => &mut self.other_flavor,
             "image" => &mut self.image,
             "network" => &mut self.network,
+            "key" => &mut self.key,
+            "security-group" => &mut self.security_group,
             "region" => &mut self.region,
             "zone" => &mut self.zone,
             "clouds" if !value.is_empty() => {
                 self.clouds = Some(value.as_ref().into());
+                return Ok(());
+            }
+            "volume" => {
+                let gib = value.parse().ok().filter(|gib| (1..=MOST_GIB).contains(gib));
+                let why =
+                    || format!("volume= is how many GiB the first disk of a server has, 1 to {MOST_GIB}");
+                self.volume_gib = Some(gib.ok_or_else(why)?);
                 return Ok(());
             }
             "interface" if matches!(&*value, "public" | "internal" | "admin") => &mut self.interface,
@@ -102,11 +120,15 @@ fn no_option(name: &str) -> String {
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", Self::PREFIX, self.cloud)?;
+        let volume_gib = self.volume_gib.map(|gib| gib.to_string());
         let shown = [
             ("flavor", &self.flavor),
             ("other-flavor", &self.other_flavor),
             ("image", &self.image),
+            ("volume", &volume_gib),
             ("network", &self.network),
+            ("key", &self.key),
+            ("security-group", &self.security_group),
             ("region", &self.region),
             ("interface", &self.interface),
             ("zone", &self.zone),
@@ -134,6 +156,8 @@ mod tests {
             "openstack:lab?flavor=m1.tiny&image=my image&network=none&interface=internal"
         );
         assert_eq!(Address::parse("openstack:").unwrap(), Address::default());
+        let volumes = Address::parse("openstack:lab?volume=10").unwrap();
+        assert_eq!((volumes.volume_gib, volumes.to_string().as_str()), (Some(10), "openstack:lab?volume=10"));
     }
 
     #[test]
@@ -146,6 +170,8 @@ mod tests {
             ("openstack:c?image=", "no option"),
             ("openstack:c?interface=secret", "no option"),
             ("openstack:c?ca=a&verify=no", "once"),
+            ("openstack:c?volume=0", "how many GiB"),
+            ("openstack:c?volume=x", "how many GiB"),
         ] {
             let error = Address::parse(text).unwrap_err().to_string();
             assert!(error.contains(word) && !error.contains("hunter2"), "{text}: {error}");

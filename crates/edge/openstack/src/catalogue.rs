@@ -31,8 +31,8 @@ pub(crate) struct Catalogue {
     pub image: String,
     /// Neutron's, without its version.
     pub network: Option<String>,
-    /// Whether there is Cinder.
-    pub has_volumes: bool,
+    /// Cinder's, with its version and the project.
+    pub volume: Option<String>,
     /// The project that the token is for.
     pub project: String,
 }
@@ -61,7 +61,7 @@ impl Catalogue {
             compute,
             image: image.trim_end_matches("/v2").to_owned(),
             network: endpoint(services, NETWORK, cloud)?.map(|url| url.trim_end_matches("/v2.0").to_owned()),
-            has_volumes: endpoint(services, VOLUME, cloud)?.is_some(),
+            volume: endpoint(services, VOLUME, cloud)?,
             project: token["project"]["id"].as_str().unwrap_or_default().to_owned(),
         })
     }
@@ -142,7 +142,8 @@ mod tests {
         let read = |region| Catalogue::read(&token, &cloud(region));
         let one = read(Some("One")).unwrap();
         assert_eq!((one.compute.as_str(), one.image.as_str()), ("https://one/compute", "https://one/image"));
-        assert!(!one.has_volumes && read(Some("Two")).unwrap().has_volumes);
+        let volume = read(Some("Two")).unwrap().volume;
+        assert_eq!((one.volume, volume.as_deref()), (None, Some("https://two/volume/v3/0123abc")));
         assert!(read(None).unwrap_err().contains("One, Two"));
         assert!(read(Some("Three")).unwrap_err().contains("region Three has no public endpoint for compute"));
         assert!(end(&token).is_some() && end(&json!({})).is_none());

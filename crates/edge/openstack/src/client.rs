@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use serde::Deserialize;
 use serde_json::{Value, json};
 use virtbench_https::Limit;
 
@@ -14,7 +15,7 @@ use crate::error::OpenStackError;
 use crate::fault::FaultKind;
 use crate::network;
 use crate::pages;
-use crate::server::{Flavor, Image, Server};
+use crate::server::{Flavor, Image, Server, Volume};
 use crate::session::{Call, Session, encoded};
 use crate::watch::{self, Watch};
 
@@ -32,6 +33,11 @@ impl fmt::Debug for OpenStack {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "OpenStack({})", self.session.identity())
     }
+}
+
+#[derive(Deserialize)]
+struct OneVolume {
+    volume: Volume,
 }
 
 /// Where the time of a list went.
@@ -83,7 +89,7 @@ impl OpenStack {
     /// Whether the catalogue has Cinder.
     #[must_use]
     pub fn has_volumes(&self) -> bool {
-        self.session.catalogue.has_volumes
+        self.session.catalogue.volume.is_some()
     }
 
     /// The id of the project.
@@ -174,6 +180,30 @@ impl OpenStack {
     pub fn image(&self, id: &str, limit: Limit) -> Result<Option<Image>, OpenStackError> {
         match self.session.get(&Call::get(format!("images/{}", encoded(id))).at_image(), limit) {
             Ok((image, _)) => Ok(Some(image).filter(|image: &Image| image.status != "deleted")),
+            Err(error) if error.fault() == Some(FaultKind::NotFound) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Hands each volume of the project to `take`, page by page; none where the cloud has no Cinder.
+    ///
+    /// # Errors
+    /// The cloud does not say.
+    pub fn each_volume(&self, limit: Limit, take: impl FnMut(Volume)) -> Result<(), OpenStackError> {
+        if !self.has_volumes() {
+            return Ok(());
+        }
+        pages::each(&self.session, &Call::get("volumes/detail").at_volume(), limit, take).map(drop)
+    }
+
+    /// A volume; nothing where it is not there.
+    ///
+    /// # Errors
+    /// The cloud does not say.
+    pub fn volume(&self, id: &str, limit: Limit) -> Result<Option<Volume>, OpenStackError> {
+        let call = Call::get(format!("volumes/{}", encoded(id))).at_volume();
+        match self.session.get::<OneVolume>(&call, limit) {
+            Ok((one, _)) => Ok(Some(one.volume)),
             Err(error) if error.fault() == Some(FaultKind::NotFound) => Ok(None),
             Err(error) => Err(error),
         }

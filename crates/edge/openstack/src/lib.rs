@@ -1,4 +1,4 @@
-//! A client of OpenStack's APIs: Keystone, Nova, Glance, and Neutron to find a network.
+//! A client of OpenStack's APIs: Keystone, Nova, Glance, Cinder, and Neutron to find a network.
 //!
 //! It has the calls that virtbench makes and no others. Calls wait, and threads share a connection. Every call has a deadline; a token that ends is
 //! renewed, and a cloud that wants fewer requests gets them later. Servers are followed by looks that become ever rarer and answer for all who wait.
@@ -33,7 +33,9 @@ mod pages;
 mod perform;
 mod server;
 mod session;
+mod things;
 mod time;
+mod times;
 mod watch;
 
 pub use actions::Told;
@@ -45,6 +47,6 @@ pub use error::OpenStackError;
 pub use fault::{Fault, FaultKind};
 pub use local::LocalOpenStack;
 pub use operation::{NewServer, Operation};
-pub use perform::OperationTimes;
-pub use server::{AddressOf, Flavor, FlavorOf, Image, Power, Server, ServerFault};
+pub use server::{AddressOf, Flavor, FlavorOf, Image, Power, Server, ServerFault, Volume};
+pub use times::OperationTimes;
 pub use virtbench_https::{Limit, Trust};

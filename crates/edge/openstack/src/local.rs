@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
-use virtbench_https::{Ask, HttpsServer, Trust};
+use virtbench_https::{Ask, HttpsServer, Trust, make_loopback_certificate};
 
 /// Of each of its users.
 const PASSWORD: &str = "test-only-secret";
@@ -21,6 +21,7 @@ pub struct LocalOpenStack {
     process: Child,
     folder: TempDir,
     port: u16,
+    scheme: &'static str,
 }
 
 impl LocalOpenStack {
@@ -29,9 +30,23 @@ impl LocalOpenStack {
     /// # Errors
     /// It does not start, with what is missing.
     pub fn start(seconds: f64) -> io::Result<Self> {
+        Self::launch(TempDir::new()?, "http", &[], seconds)
+    }
+
+    /// The same, which speaks TLS with a [certificate](Self::certificate) that nobody has signed.
+    ///
+    /// # Errors
+    /// As for [`Self::start`].
+    pub fn start_with_tls(seconds: f64) -> io::Result<Self> {
         let folder = TempDir::new()?;
+        make_loopback_certificate(folder.path())?;
+        Self::launch(folder, "https", &["certificate.pem", "key.pem"], seconds)
+    }
+
+    fn launch(folder: TempDir, scheme: &'static str, pair: &[&str], seconds: f64) -> io::Result<Self> {
         let mut process = Command::new("python3")
             .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../tests/openstack/fake.py"))
+            .args(pair.iter().map(|file| folder.path().join(file)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -47,14 +62,14 @@ impl LocalOpenStack {
             .parse()
             .map_err(|_| io::Error::other(format!("the fake OpenStack does not start: {line:?}")))?;
         let clouds = format!(
-            "clouds:\n  fake:\n    auth: {{auth_url: 'http://127.0.0.1:{port}', username: admin, project_name: bench}}\n"
+            "clouds:\n  fake:\n    auth: {{auth_url: '{scheme}://127.0.0.1:{port}', username: admin, project_name: bench}}\n"
         );
         fs::write(folder.path().join("clouds.yaml"), clouds)?;
         fs::write(
             folder.path().join("secure.yaml"),
             format!("clouds:\n  fake: {{auth: {{password: {PASSWORD}}}}}\n"),
         )?;
-        let local = Self { process, folder, port };
+        let local = Self { process, folder, port, scheme };
         local.control(&serde_json::json!({ "seconds": seconds }))?;
         Ok(local)
     }
@@ -65,7 +80,7 @@ impl LocalOpenStack {
     /// It does not answer.
     pub fn control(&self, change: &Value) -> io::Result<()> {
         let server = HttpsServer::new("the fake", &Trust::Anybody).map_err(io::Error::other)?;
-        let (url, body) = (format!("http://127.0.0.1:{}/control", self.port), change.to_string());
+        let (url, body) = (format!("{}://127.0.0.1:{}/control", self.scheme, self.port), change.to_string());
         let ask = Ask { method: "POST", url: &url, headers: &[], body: body.as_bytes() };
         server.ask(&ask, LIMIT).map(drop).map_err(io::Error::other)
     }
@@ -80,6 +95,12 @@ impl LocalOpenStack {
     #[must_use]
     pub fn clouds(&self) -> PathBuf {
         self.folder.path().join("clouds.yaml")
+    }
+
+    /// The file with its certificate, where it speaks TLS.
+    #[must_use]
+    pub fn certificate(&self) -> PathBuf {
+        self.folder.path().join("certificate.pem")
     }
 
     /// Its address, for a command line; without what servers are made of.

@@ -23,6 +23,12 @@ pub struct NewServer<'a> {
     pub network: &'a str,
     /// The availability zone.
     pub zone: Option<&'a str>,
+    /// The name of the key pair that its guest lets in.
+    pub key: Option<&'a str>,
+    /// Its security group.
+    pub security_group: Option<&'a str>,
+    /// Where its first disk is a volume of Cinder's, which goes with it: that volume's GiB.
+    pub volume_gib: Option<u64>,
 }
 
 /// An operation on a server, or on an image of it.
@@ -72,6 +78,42 @@ pub enum Operation<'a> {
         /// Its id.
         image: &'a str,
     },
+    /// Makes a volume.
+    CreateVolume {
+        /// Its name.
+        name: &'a str,
+        /// What its description says.
+        description: &'a str,
+        /// What is written on it.
+        metadata: &'a BTreeMap<String, String>,
+        /// Its GiB.
+        gib: u64,
+    },
+    /// Gives it a volume as another disk.
+    AttachVolume {
+        /// The volume's id.
+        volume: &'a str,
+    },
+    /// Takes that from it.
+    DetachVolume {
+        /// The volume's id.
+        volume: &'a str,
+    },
+    /// Removes a volume.
+    DeleteVolume {
+        /// Its id.
+        volume: &'a str,
+    },
+    /// Gives it another port, which goes with it.
+    AttachPort {
+        /// The network's id, or `auto`.
+        network: &'a str,
+    },
+    /// Takes that from it; a port that was made for it goes.
+    DetachPort {
+        /// The port's id.
+        port: &'a str,
+    },
     /// Writes something on it.
     Note {
         /// Its name among the metadata.
@@ -98,6 +140,12 @@ pub(crate) enum End {
     ImageMade,
     /// Once the image is gone.
     ImageGone,
+    /// Once the volume has this status.
+    VolumeIs(&'static str),
+    /// Once the volume is gone.
+    VolumeGone,
+    /// Once the server has the port, or has it no more.
+    PortIs(bool),
 }
 
 const RUNS: &[&str] = &["ACTIVE"];
@@ -143,6 +191,33 @@ impl Operation<'_> {
             Self::DeleteImage { image } => {
                 one(Call::of("DELETE", format!("images/{}", encoded(image)), None).at_image(), End::ImageGone)
             }
+            Self::CreateVolume { name, description, metadata, gib } => {
+                let volume =
+                    json!({ "name": name, "description": description, "metadata": metadata, "size": gib });
+                let body = Some(json!({ "volume": volume }));
+                one(Call::of("POST", "volumes", body).at_volume(), End::VolumeIs("available"))
+            }
+            Self::AttachVolume { volume } => {
+                let body = json!({ "volumeAttachment": { "volumeId": volume } });
+                one(Call::of("POST", path("/os-volume_attachments"), Some(body)), End::VolumeIs("in-use"))
+            }
+            Self::DetachVolume { volume } => {
+                let path = path(&format!("/os-volume_attachments/{}", encoded(volume)));
+                one(Call::of("DELETE", path, None), End::VolumeIs("available"))
+            }
+            Self::DeleteVolume { volume } => {
+                let path = format!("volumes/{}", encoded(volume));
+                one(Call::of("DELETE", path, None).at_volume(), End::VolumeGone)
+            }
+            Self::AttachPort { network } => {
+                let wanted = if *network == "auto" { json!({}) } else { json!({ "net_id": network }) };
+                let body = json!({ "interfaceAttachment": wanted });
+                one(Call::of("POST", path("/os-interface"), Some(body)), End::PortIs(true))
+            }
+            Self::DetachPort { port } => {
+                let path = path(&format!("/os-interface/{}", encoded(port)));
+                one(Call::of("DELETE", path, None), End::PortIs(false))
+            }
             Self::Note { name, text } => {
                 let body = json!({ "metadata": { *name: text } });
                 one(Call::of("POST", path("/metadata"), Some(body)), End::Answered)
@@ -155,6 +230,18 @@ impl Operation<'_> {
         }
     }
 
+    /// The id of the image, the volume or the port that it is about, if that was there before.
+    pub(crate) const fn thing(&self) -> Option<&str> {
+        match self {
+            Self::DeleteImage { image } => Some(image),
+            Self::AttachVolume { volume } | Self::DetachVolume { volume } | Self::DeleteVolume { volume } => {
+                Some(volume)
+            }
+            Self::DetachPort { port } => Some(port),
+            _ => None,
+        }
+    }
+
     /// Whether a guest should be heard of once it is done.
     pub(crate) fn starts_a_guest(&self) -> bool {
         matches!(
@@ -164,7 +251,19 @@ impl Operation<'_> {
     }
 }
 
-impl NewServer<'_> {
+impl<'a> NewServer<'a> {
+    /// One of this flavor and image, by their ids, with no network and nothing else that a cloud does not ask for.
+    #[must_use]
+    pub const fn new(
+        name: &'a str,
+        description: &'a str,
+        metadata: &'a BTreeMap<String, String>,
+        [flavor, image]: [&'a str; 2],
+    ) -> Self {
+        let (network, zone, key, security_group, volume_gib) = ("none", None, None, None, None);
+        Self { name, description, metadata, flavor, image, network, zone, key, security_group, volume_gib }
+    }
+
     fn call(&self) -> Call {
         let networks = match self.network {
             "auto" | "none" => json!(self.network),
@@ -175,11 +274,27 @@ impl NewServer<'_> {
             "description": self.description,
             "metadata": self.metadata,
             "flavorRef": self.flavor,
-            "imageRef": self.image,
             "networks": networks,
         });
-        if let Some(zone) = self.zone {
-            server["availability_zone"] = zone.into();
+        match self.volume_gib {
+            None => server["imageRef"] = self.image.into(),
+            Some(gib) => {
+                server["block_device_mapping_v2"] = json!([{
+                    "boot_index": 0,
+                    "source_type": "image",
+                    "uuid": self.image,
+                    "destination_type": "volume",
+                    "volume_size": gib,
+                    "delete_on_termination": true,
+                }]);
+            }
+        }
+        let named = [("availability_zone", self.zone), ("key_name", self.key)];
+        for (field, name) in named.into_iter().filter_map(|(field, name)| Some((field, name?))) {
+            server[field] = name.into();
+        }
+        if let Some(group) = self.security_group {
+            server["security_groups"] = json!([{ "name": group }]);
         }
         Call::of("POST", "servers", Some(json!({ "server": server })))
     }
@@ -209,13 +324,11 @@ mod tests {
         assert!(live[0].contains(r#"{"block_migration":"auto","host":null}"#), "{live:?}");
         let metadata = BTreeMap::from([("a".to_owned(), "b".to_owned())]);
         let new = |network| NewServer {
-            name: "n",
-            description: "d",
-            metadata: &metadata,
-            flavor: "f",
-            image: "i",
             network,
             zone: Some("z"),
+            key: Some("k"),
+            security_group: Some("g"),
+            ..NewServer::new("n", "d", &metadata, ["f", "i"])
         };
         let body = |network| new(network).call().body.unwrap()["server"].clone();
         assert_eq!(
@@ -226,6 +339,24 @@ mod tests {
             (&body("auto")["metadata"]["a"], &body("auto")["availability_zone"]),
             (&json!("b"), &json!("z"))
         );
+        let body_of = body("auto");
+        assert_eq!(
+            (&body_of["key_name"], &body_of["security_groups"]),
+            (&json!("k"), &json!([{"name": "g"}]))
+        );
+        let body = NewServer { volume_gib: Some(3), ..new("none") }.call().body.unwrap()["server"].take();
+        let disk = &body["block_device_mapping_v2"][0];
+        assert_eq!(
+            (&disk["uuid"], &disk["volume_size"], body.get("imageRef")),
+            (&json!("i"), &json!(3), None)
+        );
+        let attached = written(&Operation::AttachVolume { volume: "v1" });
+        assert_eq!(
+            attached,
+            [r#"POST servers/s1/os-volume_attachments {"volumeAttachment":{"volumeId":"v1"}}"#]
+        );
+        let port = |network| written(&Operation::AttachPort { network }).remove(0);
+        assert!(port("auto").ends_with(r#"{"interfaceAttachment":{}}"#) && port("n1").contains("n1"));
         let image = Operation::DeleteImage { image: "i1" }.steps("")[0].0.clone();
         assert_eq!(image, Call::of("DELETE", "images/i1", None).at_image());
     }

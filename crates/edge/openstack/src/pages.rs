@@ -37,13 +37,19 @@ impl Entry for crate::server::Flavor {
     }
 }
 
-/// The three lists have their entries under their own names.
+impl Entry for crate::server::Volume {
+    fn id(&self) -> &str {
+        &self.id
+    }
+}
+
+/// The lists have their entries under their own names.
 #[derive(Deserialize)]
 struct Page<T> {
-    #[serde(alias = "servers", alias = "images", alias = "flavors")]
+    #[serde(alias = "servers", alias = "images", alias = "flavors", alias = "volumes")]
     entries: Vec<T>,
-    /// Nova's way to say that more follows.
-    #[serde(alias = "servers_links", alias = "flavors_links", default)]
+    /// Nova's and Cinder's way to say that more follows.
+    #[serde(alias = "servers_links", alias = "flavors_links", alias = "volumes_links", default)]
     links: Vec<IgnoredAny>,
     /// And Glance's.
     next: Option<IgnoredAny>,

@@ -15,6 +15,8 @@ use crate::operation::{End, Operation};
 use crate::pages;
 use crate::server::Server;
 use crate::session::{Answered, Call, action, encoded};
+use crate::things::Step;
+use crate::times::{OperationTimes, Parts};
 
 /// How long a cloud that is back may take to show what it has done.
 const SETTLE: Duration = Duration::from_secs(5);
@@ -24,48 +26,6 @@ const IDLE_LOOKS: u32 = 3;
 const LINES: u32 = 10;
 /// Tasks in which a host is being looked for.
 const SCHEDULING: [&str; 2] = ["scheduling", "resize_prep"];
-
-/// Where the time of an operation went. Its end is known to one look.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct OperationTimes {
-    /// What this program needed.
-    pub client: Duration,
-    /// Until the cloud had answered.
-    pub accepted: Duration,
-    /// While a host was looked for, and seen to be.
-    pub scheduling: Duration,
-    /// While it was carried out, and seen to be.
-    pub running: Duration,
-    /// Until its end was known.
-    pub done: Duration,
-    /// Until its effect was seen; nothing where nobody can see it.
-    pub seen: Option<Duration>,
-    /// Between the last look that found it under way and the one that found it over: so much earlier it may have ended.
-    pub uncertainty: Duration,
-    /// How often something was asked again.
-    pub retries: u32,
-    /// Whether the cloud accepted it.
-    pub was_accepted: bool,
-    /// Whether it ended.
-    pub was_over: bool,
-    /// The first request, by which the cloud's logs name it.
-    pub request: Option<String>,
-}
-
-impl OperationTimes {
-    /// All but this program's own.
-    fn elsewhere(&self) -> Duration {
-        self.accepted + self.scheduling + self.running + self.done + self.seen.unwrap_or_default()
-    }
-}
-
-/// A call that was answered: for whom, and when.
-struct Step<'a> {
-    server: &'a str,
-    request: Option<&'a str>,
-    /// As errors name it.
-    name: String,
-}
 
 impl OpenStack {
     /// Does an operation on a server, whose id is empty where there is none, and waits until its effect is seen. Where the time went, also of one that
@@ -115,7 +75,7 @@ impl OpenStack {
             }
             let request = answered.request.as_deref();
             let step = Step { server: &id, request, name: call.to_string() };
-            self.until_its_end(&step, end, made.as_deref(), limit, times)?;
+            self.until_its_end(&step, end, made.as_deref().or(operation.thing()), limit, times)?;
         }
         times.was_over = true;
         let begun = Instant::now();
@@ -140,6 +100,8 @@ impl OpenStack {
         let place = match operation {
             Operation::Create(_) => "/server/id",
             Operation::CreateImage { .. } => "/image_id",
+            Operation::CreateVolume { .. } => "/volume/id",
+            Operation::AttachPort { .. } => "/interfaceAttachment/port_id",
             _ => return Ok(None),
         };
         let body: Value = self.session.read(call, answered)?;
@@ -172,29 +134,33 @@ impl OpenStack {
                 self.until_its_end(&step, end, None, limit, &mut times)?;
                 Ok(Some(Some(id)))
             }
-            // These leave a server as it was: nobody can tell.
+            // These leave a server as it was, or make what nobody can tell from others.
             Operation::Reboot
+            | Operation::CreateVolume { .. }
+            | Operation::AttachPort { .. }
             | Operation::LiveMigrate
             | Operation::Rebuild { .. }
             | Operation::CreateImage { .. }
             | Operation::Note { .. }
             | Operation::Console => Ok(None),
             _ => {
-                let made = if let Operation::DeleteImage { image } = operation { Some(*image) } else { None };
                 let step = Step { server, request: None, name: String::new() };
-                Ok(self.until_its_end(&step, end, made, settled, &mut times).is_ok().then_some(None))
+                let thing = operation.thing();
+                Ok(self.until_its_end(&step, end, thing, settled, &mut times).is_ok().then_some(None))
             }
         }
     }
 
+    /// `thing` is the id of the image, the volume or the port that it is about.
     fn until_its_end(
         &self,
         step: &Step<'_>,
         end: End,
-        made: Option<&str>,
+        thing: Option<&str>,
         limit: Limit,
         times: &mut OperationTimes,
     ) -> Result<(), OpenStackError> {
+        let thing = thing.unwrap_or_default();
         match end {
             End::Answered => Ok(()),
             End::Settled(states) => self.follow(step, Some(states), limit, times),
@@ -202,12 +168,12 @@ impl OpenStack {
             End::ImageMade => {
                 // In either order: the image is whole before Nova has let go of the server, or after.
                 self.follow(step, Some(&[]), limit, times)?;
-                self.image_is(step, made.unwrap_or_default(), true, limit, times)
+                self.image_is(step, thing, true, limit, times)
             }
-            End::ImageGone => {
-                let image = step.name.rsplit('/').next().unwrap_or_default();
-                self.image_is(step, made.unwrap_or(image), false, limit, times)
-            }
+            End::ImageGone => self.image_is(step, thing, false, limit, times),
+            End::VolumeIs(status) => self.volume_is(step, thing, Some(status), limit, times),
+            End::VolumeGone => self.volume_is(step, thing, None, limit, times),
+            End::PortIs(is_there) => self.port_is(step, thing, is_there, limit, times),
         }
     }
 
@@ -261,39 +227,6 @@ impl OpenStack {
             thread::sleep(pause);
             // An answer that another operation asked for during the pause has this server too.
             after = Instant::now().checked_sub(pause / 2).unwrap_or(begun).max(begun);
-        };
-        parts.add_to(times, begun.elapsed());
-        result
-    }
-
-    /// Waits until an image is whole, or gone.
-    fn image_is(
-        &self,
-        step: &Step<'_>,
-        image: &str,
-        is_there: bool,
-        limit: Limit,
-        times: &mut OperationTimes,
-    ) -> Result<(), OpenStackError> {
-        let (polling, begun, mut parts) = (Polling::start(), Instant::now(), Parts::default());
-        let result = loop {
-            let asked = Instant::now();
-            let found = self.image(image, limit)?;
-            match (found.as_ref().map(|image| image.status.as_str()), is_there) {
-                (Some("active"), true) | (None | Some("pending_delete"), false) => break Ok(()),
-                (None | Some("killed" | "deactivated" | "pending_delete"), true) => {
-                    let gone = || Fault::new(404, "the image is gone", step.request);
-                    let fault = self.action_fault(step, limit)?.unwrap_or_else(gone);
-                    break Err(OpenStackError::Fault { what: step.name.clone(), fault });
-                }
-                _ => parts.saw(asked - begun, false),
-            }
-            let pause = polling.pause(asked.elapsed());
-            if limit.left() <= pause {
-                let last = found.map(|image| format!("last found {}", image.status));
-                break Err(OpenStackError::Late { what: step.name.clone(), limit: limit.length(), last });
-            }
-            thread::sleep(pause);
         };
         parts.add_to(times, begun.elapsed());
         result
@@ -374,7 +307,11 @@ impl OpenStack {
         Ok(self.action(server, request, limit)?.and_then(|action| action.fault(request)))
     }
 
-    fn action_fault(&self, step: &Step<'_>, limit: Limit) -> Result<Option<Fault>, OpenStackError> {
+    pub(crate) fn action_fault(
+        &self,
+        step: &Step<'_>,
+        limit: Limit,
+    ) -> Result<Option<Fault>, OpenStackError> {
         let Some(request) = step.request else { return Ok(None) };
         match self.failure_of(step.server, request, limit) {
             Err(error) if error.fault() == Some(FaultKind::Denied) => Ok(None),
@@ -430,31 +367,6 @@ fn judged<'a>(server: Option<&'a Server>, states: Option<&[&str]>) -> Judged<'a>
     }
 }
 
-/// What looks found, from the first on.
-#[derive(Debug, Default)]
-struct Parts {
-    /// Until the last look that found a host being looked for.
-    scheduling: Duration,
-    /// Until the last look that found it under way.
-    under_way: Duration,
-}
-
-impl Parts {
-    fn saw(&mut self, at: Duration, schedules: bool) {
-        self.under_way = at;
-        if schedules {
-            self.scheduling = at;
-        }
-    }
-
-    fn add_to(&self, times: &mut OperationTimes, whole: Duration) {
-        times.scheduling += self.scheduling;
-        times.running += self.under_way.saturating_sub(self.scheduling);
-        times.done += whole.saturating_sub(self.under_way);
-        times.uncertainty += whole.saturating_sub(self.under_way);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -478,17 +390,5 @@ mod tests {
         assert!(judge("ERROR", None, active).starts_with("Failed"));
         assert_eq!(judge("ACTIVE", None, None), "Idle", "it should go");
         assert_eq!((judged(None, None), judged(None, active)), (Judged::Over, Judged::Gone));
-    }
-
-    #[test]
-    fn the_parts_of_the_time_make_the_whole() {
-        let ms = Duration::from_millis;
-        let (mut parts, mut times) = (Parts::default(), OperationTimes::default());
-        for (at, schedules) in [(10, true), (40, true), (90, false)] {
-            parts.saw(ms(at), schedules);
-        }
-        parts.add_to(&mut times, ms(140));
-        assert_eq!((times.scheduling, times.running, times.done), (ms(40), ms(50), ms(50)));
-        assert_eq!((times.elsewhere(), times.uncertainty), (ms(140), ms(50)));
     }
 }

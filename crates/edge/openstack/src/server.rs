@@ -143,6 +143,22 @@ pub struct Image {
     pub virtbench: Option<String>,
 }
 
+/// A disk that Cinder keeps.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default)]
+pub struct Volume {
+    /// Its id.
+    pub id: String,
+    /// Its name.
+    pub name: Option<String>,
+    /// Such as `available` or `in-use`.
+    pub status: String,
+    /// What its makers wrote.
+    pub metadata: BTreeMap<String, String>,
+    /// What they wrote besides.
+    pub description: Option<String>,
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;

@@ -33,6 +33,7 @@ pub(crate) enum Service {
     Compute,
     Image,
     Network,
+    Volume,
 }
 
 /// A call: a method of HTTP, a path below a service, and what is sent.
@@ -59,6 +60,11 @@ impl Call {
     /// Of Glance.
     pub fn at_image(self) -> Self {
         Self { service: Service::Image, ..self }
+    }
+
+    /// Of Cinder.
+    pub fn at_volume(self) -> Self {
+        Self { service: Service::Volume, ..self }
     }
 }
 
@@ -109,6 +115,8 @@ pub(crate) struct Session {
     image: HttpsServer,
     /// Where the cloud has Neutron.
     network: Option<HttpsServer>,
+    /// Where it has Cinder.
+    volume: Option<HttpsServer>,
     pub catalogue: Catalogue,
     /// The version of Nova's API, such as `2.90`.
     pub microversion: String,
@@ -121,14 +129,13 @@ impl Session {
         let identity = HttpsServer::new(host(&cloud.identity), &cloud.trust)?;
         let (token, catalogue) = log_in(&cloud, &identity, limit)?;
         let catalogue = Catalogue::read(&catalogue, &cloud).map_err(OpenStackError::Settings)?;
+        let server = |url: Option<&str>| url.map(|url| HttpsServer::new(host(url), &cloud.trust)).transpose();
+        let (network, volume) = (server(catalogue.network.as_deref())?, server(catalogue.volume.as_deref())?);
         let mut session = Self {
             compute: HttpsServer::new(host(&catalogue.compute), &cloud.trust)?,
             image: HttpsServer::new(host(&catalogue.image), &cloud.trust)?,
-            network: catalogue
-                .network
-                .as_deref()
-                .map(|url| HttpsServer::new(host(url), &cloud.trust))
-                .transpose()?,
+            network,
+            volume,
             cloud,
             identity,
             catalogue,
@@ -204,7 +211,9 @@ impl Session {
 
     /// Breaks what is in flight. A token ends by itself.
     pub fn close(&self) {
-        for server in [&self.identity, &self.compute, &self.image].into_iter().chain(&self.network) {
+        for server in
+            [&self.identity, &self.compute, &self.image].into_iter().chain(&self.network).chain(&self.volume)
+        {
             server.shut_down();
         }
     }
@@ -216,12 +225,14 @@ impl Session {
 
     /// Who is asked, its URL and the version of its API; nothing where the cloud has no such service.
     fn server(&self, service: Service) -> Option<(&HttpsServer, &str, &str)> {
-        let Catalogue { compute, image, network, .. } = &self.catalogue;
+        let Catalogue { compute, image, network, volume, .. } = &self.catalogue;
         match service {
             Service::Identity => Some((&self.identity, &self.cloud.identity, "")),
             Service::Compute => Some((&self.compute, compute, "/v2.1/")),
             Service::Image => Some((&self.image, image, "/v2/")),
             Service::Network => Some((self.network.as_ref()?, network.as_deref()?, "/v2.0/")),
+            // Its URL has the version and the project.
+            Service::Volume => Some((self.volume.as_ref()?, volume.as_deref()?, "/")),
         }
     }
 
@@ -271,7 +282,14 @@ impl Session {
         token: Option<&str>,
         limit: Limit,
     ) -> Result<Answered, (OpenStackError, Option<Duration>)> {
-        let none = || OpenStackError::Settings("the catalogue has no network: take network=none".to_owned());
+        let none = || {
+            let lacks = if call.service == Service::Volume {
+                "the catalogue has no service for volumes (Cinder): do without volume=, attach_disk and detach_disk"
+            } else {
+                "the catalogue has no network: take network=none"
+            };
+            OpenStackError::Settings(lacks.to_owned())
+        };
         let (server, base, version) = self.server(call.service).ok_or_else(|| (none(), None))?;
         let microversion = format!("compute {}", self.microversion);
         let mut headers = vec![];

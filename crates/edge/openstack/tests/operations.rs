@@ -20,15 +20,7 @@ pub fn connect(local: &LocalOpenStack) -> OpenStack {
 
 pub fn make(cloud: &OpenStack, name: &str) -> String {
     let metadata = BTreeMap::from([("a".to_owned(), "b".to_owned())]);
-    let new = NewServer {
-        name,
-        description: "d",
-        metadata: &metadata,
-        flavor: "f1",
-        image: "i1",
-        network: "none",
-        zone: None,
-    };
+    let new = NewServer::new(name, "d", &metadata, ["f1", "i1"]);
     let (times, made) = cloud.perform("", &Operation::Create(new), soon());
     assert!(times.was_accepted && times.request.is_some(), "{times:?}");
     made.unwrap().unwrap()
@@ -38,7 +30,7 @@ pub fn make(cloud: &OpenStack, name: &str) -> String {
 fn a_servers_life_is_followed_by_its_states() {
     let local = LocalOpenStack::start(0.2).unwrap();
     let cloud = connect(&local);
-    assert_eq!((cloud.microversion(), cloud.project(), cloud.has_volumes()), ("2.90", "p1", false));
+    assert_eq!((cloud.microversion(), cloud.project(), cloud.has_volumes()), ("2.90", "p1", true));
     let server = make(&cloud, "one");
     let done = |operation: &Operation<'_>| {
         let (times, result) = cloud.perform(&server, operation, soon());
@@ -126,15 +118,7 @@ fn a_refusal_and_a_failure_are_told_by_their_kinds() {
     ] {
         local.control(&change).unwrap();
         let metadata = BTreeMap::new();
-        let new = NewServer {
-            name: "x",
-            description: "",
-            metadata: &metadata,
-            flavor: "f1",
-            image: "i1",
-            network: "none",
-            zone: None,
-        };
+        let new = NewServer::new("x", "", &metadata, ["f1", "i1"]);
         let refused = cloud.perform("", &Operation::Create(new), soon()).1.unwrap_err();
         assert_eq!(refused.fault(), Some(kind), "{refused}");
         assert!(!format!("{refused:?}").contains("not-to-be-told"), "{refused:?}");

@@ -83,6 +83,16 @@ pub enum Action {
     Shelve,
     /// See [`OperationKind::Unshelve`].
     Unshelve,
+    /// See [`OperationKind::AttachPort`]. Its network is the platform's choice.
+    AttachPort {
+        /// The card's name, unique in its VM.
+        name: String,
+    },
+    /// See [`OperationKind::DetachPort`].
+    DetachPort {
+        /// The card's name.
+        name: String,
+    },
 }
 
 impl Action {
@@ -114,39 +124,36 @@ impl Action {
             Self::Rebuild => OperationKind::Rebuild,
             Self::Shelve => OperationKind::Shelve,
             Self::Unshelve => OperationKind::Unshelve,
+            Self::AttachPort { .. } => OperationKind::AttachPort,
+            Self::DetachPort { .. } => OperationKind::DetachPort,
         }
     }
 }
 
-/// Why operations are not done on platforms that virtbench knows them of no way to try on: some are done on Proxmox VE and OpenStack, some on one.
+/// Why operations are not done on platforms that virtbench knows of no way to try them on: some are done on Proxmox VE and OpenStack, some on one.
 pub(crate) fn elsewhere_only(operation: OperationKind) -> Option<String> {
-    on_openstack_only(operation).or_else(|| on_proxmox_only(operation))
+    let places = match operation {
+        OperationKind::Shutdown | OperationKind::MoveDisk | OperationKind::ResizeDisk => "Proxmox VE alone",
+        OperationKind::Reset | OperationKind::RevertSnapshot | OperationKind::ColdMigrate => {
+            "Proxmox VE and OpenStack alone"
+        }
+        _ => return on_openstack_only(operation),
+    };
+    Some(format!("virtbench does {} on {places}", operation.name()))
 }
 
 /// Why operations are not done on platforms other than OpenStack.
 pub(crate) fn on_openstack_only(operation: OperationKind) -> Option<String> {
     let is_one = matches!(
         operation,
-        OperationKind::ColdMigrate
-            | OperationKind::Resize
+        OperationKind::Resize
             | OperationKind::Rebuild
             | OperationKind::Shelve
             | OperationKind::Unshelve
+            | OperationKind::AttachPort
+            | OperationKind::DetachPort
     );
     is_one.then(|| format!("virtbench does {} on OpenStack alone", operation.name()))
-}
-
-/// Why operations are not done on hypervisors other than Proxmox VE's, which virtbench could not try there.
-fn on_proxmox_only(operation: OperationKind) -> Option<String> {
-    let is_one = matches!(
-        operation,
-        OperationKind::Shutdown
-            | OperationKind::Reset
-            | OperationKind::RevertSnapshot
-            | OperationKind::MoveDisk
-            | OperationKind::ResizeDisk
-    );
-    is_one.then(|| format!("virtbench does {} on Proxmox VE alone", operation.name()))
 }
 
 /// What became of an operation. Phases are there after a failure as well, as far as it came; `waiting` is the
@@ -186,6 +193,11 @@ pub trait Platform: Debug + Send + Sync {
 
     /// Whether a VM runs as soon as it is made of what all are made of, so that clones run and are removed while they do.
     fn starts_clones(&self) -> bool {
+        false
+    }
+
+    /// Whether a VM that runs can be moved with a pause; else only one that is off.
+    fn cold_migrates_running(&self) -> bool {
         false
     }
 

@@ -32,11 +32,12 @@ fn cloud(local: &LocalOpenStack) -> OpenStack {
     OpenStack::connect(&Address::parse(&local.argument()).unwrap(), Limit::at(soon())).unwrap()
 }
 
-/// Names of all servers and images of the project.
+/// Names of all servers, images and volumes of the project.
 fn names(local: &LocalOpenStack) -> Vec<String> {
     let (cloud, mut names, mut images) = (cloud(local), Vec::new(), Vec::new());
     cloud.each_server(Limit::at(soon()), |server| names.push(server.name)).unwrap();
     cloud.each_image(Limit::at(soon()), |image| images.push(image.name)).unwrap();
+    cloud.each_volume(Limit::at(soon()), |volume| names.extend(volume.name)).unwrap();
     names.append(&mut images);
     names.sort();
     names
@@ -45,15 +46,7 @@ fn names(local: &LocalOpenStack) -> Vec<String> {
 /// Makes a server as somebody else did.
 fn leave(local: &LocalOpenStack, name: &str, text: Option<&str>, description: &str) {
     let metadata = text.map(|text| ("virtbench".to_owned(), text.to_owned())).into_iter().collect();
-    let new = NewServer {
-        name,
-        description,
-        metadata: &metadata,
-        flavor: "f1",
-        image: "i1",
-        network: "none",
-        zone: None,
-    };
+    let new = NewServer::new(name, description, &metadata, ["f1", "i1"]);
     cloud(local).perform("", &Operation::Create(new), Limit::at(soon())).1.unwrap();
 }
 
@@ -110,7 +103,7 @@ fn lives(platform: &OnOpenStack) {
     let kind = |action: Action| platform.perform(&first, &action, soon()).result.unwrap_err().kind;
     assert_eq!(kind(Action::Suspend), FailureKind::WrongState);
     assert_eq!(kind(Action::Clone { into: name(3), kind: CloneKind::Linked }), FailureKind::Unsupported);
-    assert_eq!(kind(Action::AttachDisk { name: text("d") }), FailureKind::Unsupported);
+    assert_eq!(kind(Action::MoveDisk), FailureKind::Unsupported);
 }
 
 #[test]
@@ -150,6 +143,13 @@ fn a_run_on_openstack_changes_and_removes_only_its_own() {
     leave(&local, "virtbench-0123-metadata-alone", Some(&text("virtbench-x-2")), "mine");
     leave(&local, "virtbench-0123-description-alone", None, &format!("{dead} name=virtbench-x-3"));
     leave(&local, "virtbench-0123456789abcdef-4", None, "");
+    for (name, description) in
+        [("renamed", format!("{dead} name=virtbench-x-1.disk1")), ("foreign", "mine".to_owned())]
+    {
+        let metadata = BTreeMap::from([("virtbench".to_owned(), text("virtbench-x-1.disk1"))]);
+        let volume = Operation::CreateVolume { name, description: &description, metadata: &metadata, gib: 1 };
+        cloud(&local).perform("", &volume, Limit::at(soon())).1.unwrap();
+    }
     let image = BTreeMap::from([("virtbench".to_owned(), text("virtbench-x-1.snap"))]);
     cloud(&local).make_empty_image("inherited", &image, Limit::at(soon())).unwrap();
     cloud(&local).make_empty_image("virtbench-x-1.snap", &image, Limit::at(soon())).unwrap();
@@ -158,11 +158,12 @@ fn a_run_on_openstack_changes_and_removes_only_its_own() {
     }
     let place = LeftPlace::parse(&local.argument()).unwrap();
     assert_eq!(place.runs().unwrap().len(), 3, "two that live, and a dead one");
-    assert_eq!(ours.sweep(soon()), Ok(2), "a server and an image of the dead one");
+    assert_eq!(ours.sweep(soon()), Ok(3), "a server, an image and a volume of the dead one");
     assert_eq!(ours.remove_all(soon()), Ok(1));
     assert_eq!(other.list(soon()).unwrap().len(), 1, "another run's stay");
     drop((ours, other));
     let strangers = [
+        "foreign",
         "inherited",
         "virtbench-0123-description-alone",
         "virtbench-0123-metadata-alone",
@@ -209,4 +210,84 @@ fn failures_on_openstack_have_kinds_and_consoles_that_cannot_be_read_say_so() {
     local.control(&json!({"quota": null, "hosts": 0})).unwrap();
     assert_eq!(kind(clone), FailureKind::NoRoom);
     assert_eq!(platform.remove_all(soon()), Ok(2), "also a server that failed to be built");
+}
+
+#[test]
+fn volumes_and_ports_are_attached_detached_and_go_with_their_server() {
+    let local = LocalOpenStack::start(0.1).unwrap();
+    for (more, on_volume) in [("&network=private", false), ("&network=auto&volume=2", true)] {
+        let platform = OnOpenStack::connect(&format!("{}{more}", address(&local)), "none", soon()).unwrap();
+        let vm = format!("{}-1", platform.label());
+        platform.create(&vm, soon()).unwrap();
+        let name = |name: &str| name.to_owned();
+        for action in [
+            Action::AttachDisk { name: name("d1") },
+            Action::AttachDisk { name: name("d2") },
+            Action::AttachPort { name: name("p1") },
+            Action::DetachDisk { name: name("d1") },
+            Action::AttachPort { name: name("p2") },
+            Action::DetachPort { name: name("p1") },
+        ] {
+            let performed = common::done(&platform, &vm, &action, soon());
+            assert!(performed.job.unwrap().unwrap().contains_key(&JobFigure::ComputeNs), "{action:?}");
+        }
+        let kind = |action: Action| platform.perform(&vm, &action, soon()).result.unwrap_err().kind;
+        assert_eq!(kind(Action::DetachDisk { name: name("d1") }), FailureKind::Vanished);
+        assert_eq!(kind(Action::DetachPort { name: name("p1") }), FailureKind::Vanished);
+        assert_eq!(
+            names(&local).len(),
+            3,
+            "the server, a volume, and the image that says that the run lives"
+        );
+        assert_eq!(platform.lacks(OperationKind::CreateSnapshot).is_some(), on_volume);
+        common::done(&platform, &vm, &Action::Remove, soon());
+        assert_eq!(names(&local).len(), 1);
+        platform.create(&vm, soon()).unwrap();
+        common::done(&platform, &vm, &Action::AttachDisk { name: name("d3") }, soon());
+        assert_eq!(platform.remove_all(soon()), Ok(2), "what is attached is removed with the rest");
+        drop(platform);
+        assert_eq!(names(&local).len(), 0);
+    }
+}
+
+#[test]
+fn a_cloud_without_volumes_or_networks_says_so_by_name() {
+    let local = LocalOpenStack::start(0.0).unwrap();
+    local.control(&json!({"services": ["compute", "image"]})).unwrap();
+    let platform = connect(&local);
+    assert!(platform.lacks(OperationKind::AttachDisk).unwrap().contains("(Cinder)"));
+    assert!(platform.lacks(OperationKind::AttachPort).unwrap().contains("network="));
+    let refused = |more: &str| {
+        let address = format!("{}{more}", address(&local));
+        OnOpenStack::connect(&address, "none", soon()).unwrap_err().message
+    };
+    assert!(refused("&volume=1").contains("volume= in the address needs Cinder"), "{}", refused("&volume=1"));
+    assert!(refused("&network=private").contains("no network"), "{}", refused("&network=private"));
+}
+
+#[test]
+fn a_network_is_found_by_its_name_or_id_unless_several_have_it() {
+    let local = LocalOpenStack::start(0.0).unwrap();
+    let cloud = cloud(&local);
+    let found = |name: &str| cloud.network(name, Limit::at(soon()));
+    assert_eq!((found("private").unwrap().as_str(), found("n1").unwrap().as_str()), ("n1", "n1"));
+    assert_eq!(found("auto").unwrap(), "auto");
+    assert!(found("twice").unwrap_err().to_string().contains("several networks are named twice"));
+    assert!(found("nowhere").unwrap_err().to_string().contains("there is no network nowhere"));
+}
+
+#[test]
+fn a_cloud_whose_certificate_nobody_signed_is_believed_only_when_told_to() {
+    let local = LocalOpenStack::start_with_tls(0.0).unwrap();
+    let connected = |more: &str| {
+        let address = Address::parse(&format!("{}{more}", local.argument())).unwrap();
+        OpenStack::connect(&address, Limit::at(soon()))
+            .map(|cloud| cloud.flavors(Limit::at(soon())).unwrap().len())
+    };
+    let refused = connected("").unwrap_err().to_string();
+    assert!(refused.contains("certificate") && refused.contains("ca=FILE"), "{refused}");
+    assert_eq!(connected(&format!("&ca={}", local.certificate().display())).unwrap(), 2);
+    assert_eq!(connected("&verify=no").unwrap(), 2);
+    let other = "0123456789abcdef".repeat(4);
+    assert!(connected(&format!("&thumbprint={other}")).is_err(), "another certificate's digest");
 }

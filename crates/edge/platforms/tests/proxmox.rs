@@ -103,6 +103,10 @@ fn vms_end_begin_anew_go_back_and_their_disks_move_and_grow() {
     assert_eq!(disk().storage, before.storage, "to and fro");
     done(Action::ResizeDisk);
     assert_eq!(disk().mib, before.mib + 16);
+    let node = place().node;
+    done(Action::ColdMigrate);
+    assert_ne!(place().node, node, "it moved while it was off");
+    assert_eq!(state(), Some(VmState::Off));
     done(Action::CreateSnapshot { name: "snapshot1".into() });
     done(Action::PowerOn);
     done(Action::Reset);

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use virtbench_https::make_loopback_certificate;
 
 /// How long its start may take.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -36,7 +37,7 @@ impl LocalProxmox {
         let folder = TempDir::new()?;
         fs::write(folder.path().join("password"), PASSWORD)?;
         fs::write(folder.path().join("guests.json"), json!({ "guests": guests }).to_string())?;
-        certificate(folder.path())?;
+        make_loopback_certificate(folder.path())?;
         let (port, seconds) = (free_port()?, seconds.to_string());
         let process = launch(folder.path(), port, &seconds)?;
         Ok(Self { process, folder, port, seconds })
@@ -158,24 +159,6 @@ fn launch(folder: &Path, port: u16, seconds: &str) -> io::Result<Child> {
             Err(io::Error::other(format!("the fake Proxmox VE does not start: {log}")))
         }
     }
-}
-
-fn certificate(folder: &Path) -> io::Result<()> {
-    let made = Command::new("openssl")
-        .args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1"])
-        .args([
-            "-addext",
-            "subjectAltName=IP:127.0.0.1",
-            "-addext",
-            "basicConstraints=critical,CA:FALSE",
-            "-keyout",
-            "key.pem",
-            "-out",
-            "certificate.pem",
-        ])
-        .current_dir(folder)
-        .output()?;
-    if made.status.success() { Ok(()) } else { Err(io::Error::other(String::from_utf8_lossy(&made.stderr))) }
 }
 
 fn free_port() -> io::Result<u16> {

@@ -8,12 +8,14 @@ use crate::vms::{Rules, Settled, VmState};
 /// A platform that keeps the state of its VMs by itself and refuses what is illegal.
 #[derive(Default)]
 struct Referee {
-    vms: BTreeMap<u32, (VmState, Vec<u32>, Vec<u32>)>,
+    vms: BTreeMap<u32, (VmState, Vec<u32>, [Vec<u32>; 2])>,
 }
 
 impl Referee {
     fn new(count: u32) -> Self {
-        Self { vms: (0..count).map(|number| (number, (VmState::Off, Vec::new(), Vec::new()))).collect() }
+        Self {
+            vms: (0..count).map(|number| (number, (VmState::Off, Vec::new(), Default::default()))).collect(),
+        }
     }
 
     /// Does it, or says why that is illegal.
@@ -21,7 +23,7 @@ impl Referee {
         use OperationKind as K;
         let illegal = || Err(format!("{choice:?}"));
         let Some(number) = choice.vm else { return Ok(()) };
-        let Some((state, snapshots, disks)) = self.vms.get_mut(&number) else { return illegal() };
+        let Some((state, snapshots, [disks, ports])) = self.vms.get_mut(&number) else { return illegal() };
         match (choice.kind, *state, choice.item) {
             (K::PowerOn, VmState::Off, _) | (K::Resume, VmState::Suspended, _) => *state = VmState::On,
             (K::PowerOff, VmState::On, _) => *state = VmState::Off,
@@ -29,7 +31,7 @@ impl Referee {
             (K::Migrate, VmState::On, _) if snapshots.is_empty() => {}
             (K::Console, VmState::On, _) | (K::Reconfigure, VmState::On | VmState::Off, _) => {}
             (K::Clone, VmState::Off, Some(into)) => {
-                let other = self.vms.insert(into, (VmState::Off, Vec::new(), Vec::new()));
+                let other = self.vms.insert(into, (VmState::Off, Vec::new(), Default::default()));
                 assert!(other.is_none(), "the number {into} was used before");
             }
             (K::Remove, VmState::Off, _) => drop(self.vms.remove(&number)),
@@ -41,6 +43,10 @@ impl Referee {
             (K::DetachDisk, VmState::Off, Some(item)) if disks.contains(&item) => {
                 disks.retain(|one| *one != item);
             }
+            (K::AttachPort, VmState::On | VmState::Off, Some(item)) => ports.push(item),
+            (K::DetachPort, VmState::On | VmState::Off, Some(item)) if ports.contains(&item) => {
+                ports.retain(|one| *one != item);
+            }
             _ => return illegal(),
         }
         Ok(())
@@ -48,7 +54,7 @@ impl Referee {
 }
 
 fn a_mix() -> impl Strategy<Value = Mix> {
-    let pairs = prop::collection::vec(0u32..9, 5);
+    let pairs = prop::collection::vec(0u32..9, 6);
     let alone = prop::collection::vec(0u32..9, 4);
     (pairs, alone).prop_map(|(pairs, alone)| {
         use OperationKind as K;
@@ -58,6 +64,7 @@ fn a_mix() -> impl Strategy<Value = Mix> {
             [K::CreateSnapshot, K::DeleteSnapshot],
             [K::Suspend, K::Resume],
             [K::AttachDisk, K::DetachDisk],
+            [K::AttachPort, K::DetachPort],
         ];
         let mut shares: BTreeMap<_, _> =
             kinds.iter().zip(pairs).flat_map(|(two, share)| two.map(|kind| (kind, share))).collect();

@@ -6,17 +6,18 @@ use thiserror::Error;
 use virtbench_record::OperationKind;
 
 use OperationKind::{
-    AttachDisk, Clone, CreateSnapshot, DeleteSnapshot, DetachDisk, Migrate, PowerOff, PowerOn, Reconfigure,
-    Remove, Resume, Shelve, Shutdown, Suspend, Unshelve,
+    AttachDisk, AttachPort, Clone, CreateSnapshot, DeleteSnapshot, DetachDisk, DetachPort, Migrate, PowerOff,
+    PowerOn, Reconfigure, Remove, Resume, Shelve, Shutdown, Suspend, Unshelve,
 };
 
 /// What one operation makes others take away.
-const PAIRS: [(OperationKind, &[OperationKind]); 6] = [
+const PAIRS: [(OperationKind, &[OperationKind]); 7] = [
     (PowerOn, &[PowerOff, Shutdown]),
     (Clone, &[Remove]),
     (CreateSnapshot, &[DeleteSnapshot]),
     (Suspend, &[Resume]),
     (AttachDisk, &[DetachDisk]),
+    (AttachPort, &[DetachPort]),
     (Shelve, &[Unshelve]),
 ];
 /// The largest share: a deck holds as many cards of a kind.

@@ -9,6 +9,8 @@ use virtbench_units::Random;
 const MOST_SNAPSHOTS: usize = 3;
 /// And so many disks besides its first.
 const MOST_DISKS: usize = 2;
+/// And so many network cards.
+const MOST_PORTS: usize = 2;
 /// Its first disk grows so many times.
 const MOST_GROWTH: u32 = 64;
 
@@ -41,6 +43,8 @@ pub struct Rules {
     /// Whether a VM runs as soon as it is made, and is removed while it runs: then clones are made of what the run's first VMs are made of, whatever
     /// those do.
     pub starts_clones: bool,
+    /// Whether a VM that runs can be moved with a pause; else only one that is off.
+    pub cold_migrates_running: bool,
 }
 
 impl Rules {
@@ -55,6 +59,7 @@ impl Rules {
             clones: vec![CloneKind::Full],
             clones_overlays: true,
             starts_clones: false,
+            cold_migrates_running: false,
         }
     }
 }
@@ -66,7 +71,7 @@ pub struct Choice {
     pub kind: OperationKind,
     /// The number of its VM; nothing where it is for none.
     pub vm: Option<u32>,
-    /// The number of the VM, snapshot or disk that it makes, or of the snapshot or disk that it takes away.
+    /// The number of the VM, snapshot, disk or network card that it makes, or of what it takes away.
     pub item: Option<u32>,
     /// How a clone's disk is made.
     pub clone: Option<CloneKind>,
@@ -96,6 +101,7 @@ struct Vm {
     state: VmState,
     snapshots: Vec<Snapshot>,
     disks: Vec<u32>,
+    ports: Vec<u32>,
     /// How often its first disk has grown.
     grown: u32,
     busy: bool,
@@ -112,6 +118,7 @@ impl Vm {
             state: VmState::Off,
             snapshots: Vec::new(),
             disks: Vec::new(),
+            ports: Vec::new(),
             grown: 0,
             busy: false,
             is_leaving: false,
@@ -125,7 +132,7 @@ impl Vm {
 pub struct Vms {
     vms: BTreeMap<u32, Vm>,
     rules: Rules,
-    /// Numbers of VMs, snapshots and disks are never used again.
+    /// Numbers of VMs, snapshots, disks and network cards are never used again.
     next: u32,
     /// Clones that were chosen.
     cloned: usize,
@@ -190,10 +197,14 @@ impl Vms {
                 OperationKind::ResizeDisk => off && snapshots == 0 && vm.grown < MOST_GROWTH,
                 OperationKind::Shelve => on,
                 OperationKind::Unshelve => vm.state == VmState::Shelved,
-                OperationKind::ColdMigrate | OperationKind::Resize => {
-                    (off || on) && (snapshots == 0 || self.rules.migrates_snapshots)
+                OperationKind::ColdMigrate => {
+                    (off || on && self.rules.cold_migrates_running)
+                        && (snapshots == 0 || self.rules.migrates_snapshots)
                 }
+                OperationKind::Resize => (off || on) && (snapshots == 0 || self.rules.migrates_snapshots),
                 OperationKind::Rebuild => off || on,
+                OperationKind::AttachPort => (off || on) && vm.ports.len() < MOST_PORTS,
+                OperationKind::DetachPort => (off || on) && !vm.ports.is_empty(),
                 OperationKind::List => false,
             }
     }
@@ -228,7 +239,10 @@ impl Vms {
         vm.busy = true;
         vm.is_leaving = kind == OperationKind::Remove;
         let item = match kind {
-            OperationKind::Clone | OperationKind::CreateSnapshot | OperationKind::AttachDisk => {
+            OperationKind::Clone
+            | OperationKind::CreateSnapshot
+            | OperationKind::AttachDisk
+            | OperationKind::AttachPort => {
                 self.next += 1;
                 Some(self.next - 1)
             }
@@ -236,6 +250,7 @@ impl Vms {
                 vm.snapshots.last().map(|last| last.number)
             }
             OperationKind::DetachDisk => vm.disks.last().copied(),
+            OperationKind::DetachPort => vm.ports.last().copied(),
             _ => None,
         };
         let clone = (kind == OperationKind::Clone).then(|| {
@@ -282,6 +297,8 @@ impl Vms {
             (OperationKind::DeleteSnapshot, Some(item)) => vm.snapshots.retain(|one| one.number != item),
             (OperationKind::AttachDisk, Some(item)) => vm.disks.push(item),
             (OperationKind::DetachDisk, Some(item)) => vm.disks.retain(|one| *one != item),
+            (OperationKind::AttachPort, Some(item)) => vm.ports.push(item),
+            (OperationKind::DetachPort, Some(item)) => vm.ports.retain(|one| *one != item),
             _ => {}
         }
     }

@@ -55,11 +55,15 @@ pub enum OperationKind {
     Shelve,
     /// It runs on a host again.
     Unshelve,
+    /// A VM gets another network card.
+    AttachPort,
+    /// It loses it again.
+    DetachPort,
 }
 
 impl OperationKind {
     /// All, those of the paper's Table 2 first and in its order.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 26] = [
         Self::PowerOn,
         Self::PowerOff,
         Self::Clone,
@@ -84,6 +88,8 @@ impl OperationKind {
         Self::Rebuild,
         Self::Shelve,
         Self::Unshelve,
+        Self::AttachPort,
+        Self::DetachPort,
     ];
 
     /// Its place among [`Self::ALL`].
@@ -120,6 +126,8 @@ impl OperationKind {
             "rebuild",
             "shelve",
             "unshelve",
+            "attach_port",
+            "detach_port",
         ][self.index()]
     }
 }

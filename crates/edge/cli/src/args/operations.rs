@@ -38,11 +38,12 @@ Platforms:
   openstack:[CLOUD][?OPTIONS]
                            a project of a cloud that clouds.yaml (and secure.yaml) names, or that OS_CLOUD or OS_AUTH_URL, OS_USERNAME,
                            OS_PASSWORD and so on do; secrets are there alone; flavor=, image= and network= (none where it does not
-                           say) are what servers are made of, other-flavor= what they are resized to and back; region=, interface=
-                           and zone= say where; ca=, thumbprint= and verify=no as above
+                           say) are what servers are made of, key= and security-group= how they are reached, volume=GIB has their
+                           first disks be volumes of Cinder's; other-flavor= is what they are resized to and back; region=,
+                           interface= and zone= say where; ca=, thumbprint= and verify=no as above
 Operations: power_on, power_off, clone, migrate, remove, create_snapshot, delete_snapshot, reconfigure, suspend, resume,
-  attach_disk, detach_disk, console, list; on Proxmox VE also shutdown, reset, revert_snapshot, move_disk, resize_disk;
-  on OpenStack also reset, revert_snapshot, cold_migrate, resize, rebuild, shelve, unshelve.
+  attach_disk, detach_disk, console, list; on Proxmox VE also cold_migrate, shutdown, reset, revert_snapshot, move_disk, resize_disk;
+  on OpenStack also reset, revert_snapshot, cold_migrate, resize, rebuild, shelve, unshelve, attach_port, detach_port.
   A mix is a TOML file with their shares, such as power_on = 8
 
 Examples:

@@ -13,13 +13,19 @@ fn address(local: &LocalOpenStack) -> String {
     format!("{}&flavor=tiny&other-flavor=small&image=cirros", local.argument())
 }
 
-/// Names of servers and images.
+/// With a network, so that servers can have more ports.
+fn with_network(local: &LocalOpenStack) -> String {
+    format!("{}&network=private", address(local))
+}
+
+/// Names of servers, images and volumes.
 fn names(local: &LocalOpenStack) -> Vec<String> {
     let limit = || Limit::at(Instant::now() + Duration::from_secs(60));
     let cloud = OpenStack::connect(&Address::parse(&local.argument()).unwrap(), limit()).unwrap();
     let (mut names, mut images) = (Vec::new(), Vec::new());
     cloud.each_server(limit(), |server| names.push(server.name)).unwrap();
     cloud.each_image(limit(), |image| images.push(image.name)).unwrap();
+    cloud.each_volume(limit(), |volume| images.extend(volume.name)).unwrap();
     names.append(&mut images);
     names
 }
@@ -28,7 +34,7 @@ fn names(local: &LocalOpenStack) -> Vec<String> {
 fn operations_of_openstack_are_measured_and_what_a_killed_run_has_left_is_swept() {
     let (local, temp) = (LocalOpenStack::start(0.0).unwrap(), folder());
     local.control(&json!({"fill": 2})).unwrap();
-    let platform = address(&local);
+    let platform = with_network(&local);
     let words = ["--vms", "4", "--time", "10m", "--rate", "120/min"];
     let mut killed =
         begin_operations(&platform, &temp.path().join("killed"), &[&words[..], &["--leave-out"]].concat());
@@ -40,7 +46,7 @@ fn operations_of_openstack_are_measured_and_what_a_killed_run_has_left_is_swept(
     let out = temp.path().join("run");
     let mix = temp.path().join("mix.toml");
     let paper = "power_on = 8\npower_off = 8\nclone = 2\nmigrate = 8\nremove = 2\ncreate_snapshot = 1\ndelete_snapshot = 1\nreconfigure = 4";
-    let besides = "cold_migrate = 2\nresize = 2\nrebuild = 2\nshelve = 2\nunshelve = 2\nreset = 2\nlist = 1";
+    let besides = "attach_disk = 1\ndetach_disk = 1\nattach_port = 1\ndetach_port = 1\ncold_migrate = 2\nresize = 2\nrebuild = 2\nshelve = 2\nunshelve = 2\nreset = 2\nlist = 1";
     fs::write(&mix, format!("{paper}\n{besides}\n")).unwrap();
     let mix = mix.display().to_string();
     let words = ["--vms", "6", "--time", "8s", "--piece", "4s", "--clients", "4", "--json", "--mix", &mix];
@@ -65,10 +71,15 @@ fn operations_of_openstack_are_measured_and_what_a_killed_run_has_left_is_swept(
 #[test]
 fn a_server_of_openstack_is_a_machine_that_is_made_reached_and_removed() {
     let (local, sshd, temp) = (LocalOpenStack::start(0.0).unwrap(), Sshd::start(), folder());
+    // Its fixed address leads nowhere from here.
+    local.control(&json!({"floating": "127.0.0.1"})).unwrap();
     let (work, login) = (sshd.path("guest").display().to_string(), sshd.address("guest"));
     let config = login.split_once("?config=").unwrap().1;
     let port = sshd.port();
-    let vm = format!("vm={}&ssh-port={port}&ssh-folder={work}&ssh-config={config}", address(&local));
+    let vm = format!(
+        "vm={}&network=private&ssh-port={port}&ssh-folder={work}&ssh-config={config}",
+        address(&local)
+    );
     let grid = temp.path().join("grid.toml");
     fs::write(&grid, "blocks = [\"4k\"]\nreads = [100]\nrandoms = [100]\n").unwrap();
     let (grid, out) = (grid.display().to_string(), temp.path().join("run").display().to_string());

@@ -163,7 +163,9 @@ impl LibvirtPlatform {
             | Action::Resize
             | Action::Rebuild
             | Action::Shelve
-            | Action::Unshelve => Ok(false),
+            | Action::Unshelve
+            | Action::AttachPort { .. }
+            | Action::DetachPort { .. } => Ok(false),
         }
     }
 }

@@ -79,7 +79,9 @@ impl Bench<'_> {
             | Action::Resize
             | Action::Rebuild
             | Action::Shelve
-            | Action::Unshelve => {
+            | Action::Unshelve
+            | Action::AttachPort { .. }
+            | Action::DetachPort { .. } => {
                 let why = elsewhere_only(action.kind()).unwrap_or_default();
                 Err(Failure::new(FailureKind::Unsupported, why))
             }

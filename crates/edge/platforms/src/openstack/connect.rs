@@ -62,11 +62,20 @@ impl OnOpenStack {
                 "the end of an operation is known to one look: how much earlier it may have ended stands beside it".to_owned(),
             ],
         };
+        if let Some(gib) = address.volume_gib {
+            if !cloud.has_volumes() {
+                let why = "volume= in the address needs Cinder, and the catalogue has no service for volumes: leave it out";
+                return Err(Failure::new(FailureKind::Refused, why));
+            }
+            facts.notes.push(format!("the first disks of servers are volumes of Cinder's, of {gib} GiB"));
+        }
         if hosts.is_none() {
             facts.notes.push("hosts: unavailable: the role may not list services".to_owned());
         }
         if swept > 0 {
-            facts.notes.push(format!("removed {swept} servers and images that killed runs had left there"));
+            facts
+                .notes
+                .push(format!("removed {swept} servers, images and volumes that killed runs had left there"));
         }
         let (label, run) = (Label::new().to_string(), RunId::new_random());
         let keeper = keeper(&cloud, (&label, &run), limit)?;

@@ -5,6 +5,7 @@ mod failure;
 mod guest_address;
 mod guest_machine;
 mod keeper;
+mod lacks;
 mod owned;
 mod platform;
 mod sweep;

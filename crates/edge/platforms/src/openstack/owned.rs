@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 
 use virtbench_lab::Sign;
 use virtbench_mark::{Mark, RunId};
-use virtbench_openstack::{Image, Server};
+use virtbench_openstack::{Image, Server, Volume};
 
 /// What a server is for: its management is measured.
 pub(super) const VM: &str = "vm";
 /// What an image is for: it was made of a server.
 pub(super) const SNAPSHOT: &str = "snapshot";
+/// What a volume is for: it is attached to a server.
+pub(super) const DISK: &str = "disk";
 /// What an image is for: it has no bytes, and says that its run lives.
 pub(super) const KEEPER: &str = "shared";
 /// Under which name the mark stands among metadata and properties.
@@ -80,6 +82,12 @@ impl Owned {
         let is_it = image.name == owned.name && image.instance_uuid == owned.server;
         is_it.then_some(owned)
     }
+
+    /// Reads it from a volume; nothing where virtbench did not make it: its metadata and its description have to say the same.
+    pub(super) fn of_volume(volume: &Volume) -> Option<Self> {
+        let owned = Self::parse(volume.metadata.get(KEY)?)?;
+        (volume.description.as_deref() == Some(&owned.description())).then_some(owned)
+    }
 }
 
 #[cfg(test)]
@@ -102,6 +110,19 @@ mod tests {
         assert_eq!(Owned::of_server(&server(BTreeMap::new(), &description)), None, "a description alone");
         let other = Owned::new(&RunId::new_random(), VM, "virtbench-1", None);
         assert_eq!(Owned::of_server(&server(metadata, &other.description())), None, "another run's");
+    }
+
+    #[test]
+    fn a_volume_is_ours_by_its_metadata_and_its_description() {
+        let owned = Owned::new(&RunId::new_random(), DISK, "virtbench-1.disk2", None);
+        let volume = |description: &str| Volume {
+            metadata: owned.metadata(),
+            description: Some(description.into()),
+            ..Volume::default()
+        };
+        assert_eq!(Owned::of_volume(&volume(&owned.description())), Some(owned.clone()));
+        assert_eq!(Owned::of_volume(&volume("theirs")), None, "a copy of the metadata");
+        assert_eq!(Owned::of_volume(&Volume { metadata: BTreeMap::new(), ..volume("") }), None);
     }
 
     #[test]

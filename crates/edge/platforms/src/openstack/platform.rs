@@ -14,13 +14,16 @@ use virtbench_operations::VmState;
 use virtbench_record::{CloneKind, FailureKind, JobFigure, OperationKind, Phase, Phases, PlatformFacts};
 
 use super::failure::{add, failure, nanoseconds};
-use super::owned::{Owned, SNAPSHOT, VM};
+use super::lacks::{Has, lacks, no_other_flavor};
+use super::owned::{DISK, Owned, SNAPSHOT, VM};
 use super::sweep::remove;
 use crate::failure::Failure;
 use crate::keeper::Keeper;
 use crate::platform::{Action, JobTold, Performed, Platform};
 use crate::run_vms::{RunVms, check_name};
 
+/// Of a disk that is attached.
+const DISK_GIB: u64 = 1;
 /// Under which name a note stands among metadata.
 const NOTE: &str = "virtbench-note";
 /// How long the cloud may take to tell what it recorded of an operation that is over.
@@ -38,11 +41,15 @@ pub(super) struct Made {
 }
 
 /// A server of this run.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Ours {
     id: String,
     /// Images that were made of it, by the names of their snapshots.
     snapshots: HashMap<String, String>,
+    /// Volumes that it has besides, by the names of their disks.
+    disks: HashMap<String, String>,
+    /// Ports that it has besides, by the names of their cards.
+    ports: HashMap<String, String>,
     /// It has the other flavor.
     is_resized: bool,
 }
@@ -86,7 +93,11 @@ impl Calls<'_> {
         let made = result?;
         let server = match operation {
             Operation::Create(_) => made.as_deref(),
-            Operation::DeleteImage { .. } | Operation::Note { .. } | Operation::Console => None,
+            Operation::DeleteImage { .. }
+            | Operation::CreateVolume { .. }
+            | Operation::DeleteVolume { .. }
+            | Operation::Note { .. }
+            | Operation::Console => None,
             _ => Some(server),
         };
         if let Some(server) = server {
@@ -175,9 +186,12 @@ impl OnOpenStack {
             image: &self.made.image.id,
             network: &self.made.network,
             zone: self.address.zone.as_deref(),
+            key: self.address.key.as_deref(),
+            security_group: self.address.security_group.as_deref(),
+            volume_gib: self.address.volume_gib,
         };
         let id = calls.perform("", &Operation::Create(new)).map_err(failure)?.unwrap_or_default();
-        self.ours.add(name, Ours { id, snapshots: HashMap::new(), is_resized: false });
+        self.ours.add(name, Ours { id, ..Ours::default() });
         Ok(())
     }
 
@@ -213,6 +227,61 @@ impl OnOpenStack {
         Ok(())
     }
 
+    /// Makes a volume, which is not timed, and attaches it.
+    fn attach_disk(&self, vm: &str, ours: &Ours, disk: &str, calls: &mut Calls<'_>) -> Result<(), Failure> {
+        let name = format!("{vm}.{disk}");
+        let owned = Owned::new(&self.run, DISK, &name, None);
+        let (description, metadata) = (owned.description(), owned.metadata());
+        let new = Operation::CreateVolume {
+            name: &name,
+            description: &description,
+            metadata: &metadata,
+            gib: DISK_GIB,
+        };
+        let made = self.cloud.perform("", &new, calls.limit).1.map_err(failure)?.unwrap_or_default();
+        calls.has(&ours.id, &Operation::AttachVolume { volume: &made })?;
+        self.ours.change(vm, |ours| _ = ours.disks.insert(disk.to_owned(), made));
+        Ok(())
+    }
+
+    /// Detaches a volume, and removes it, which is not timed.
+    fn detach_disk(&self, vm: &str, ours: &Ours, disk: &str, calls: &mut Calls<'_>) -> Result<(), Failure> {
+        let none = || Failure::new(FailureKind::Vanished, format!("{vm} has no disk {disk:?} of this run"));
+        let volume = ours.disks.get(disk).ok_or_else(none)?;
+        calls.has(&ours.id, &Operation::DetachVolume { volume })?;
+        let removed = self.cloud.perform("", &Operation::DeleteVolume { volume }, calls.limit).1;
+        removed.map_err(failure)?;
+        self.ours.change(vm, |ours| _ = ours.disks.remove(disk));
+        Ok(())
+    }
+
+    fn attach_port(&self, vm: &str, ours: &Ours, port: &str, calls: &mut Calls<'_>) -> Result<(), Failure> {
+        let attach = Operation::AttachPort { network: &self.made.network };
+        let made = calls.perform(&ours.id, &attach).map_err(failure)?.unwrap_or_default();
+        self.ours.change(vm, |ours| _ = ours.ports.insert(port.to_owned(), made));
+        Ok(())
+    }
+
+    fn detach_port(&self, vm: &str, ours: &Ours, port: &str, calls: &mut Calls<'_>) -> Result<(), Failure> {
+        let none = || Failure::new(FailureKind::Vanished, format!("{vm} has no port {port:?} of this run"));
+        let id = ours.ports.get(port).ok_or_else(none)?;
+        calls.has(&ours.id, &Operation::DetachPort { port: id })?;
+        self.ours.change(vm, |ours| _ = ours.ports.remove(port));
+        Ok(())
+    }
+
+    /// Removes a server, and, once its time is taken, its images and volumes: they are its own, as snapshots and disks are elsewhere.
+    fn remove(&self, vm: &str, ours: &Ours, calls: &mut Calls<'_>) -> Result<(), Failure> {
+        calls.has(&ours.id, &Operation::Delete)?;
+        let images = ours.snapshots.values().map(|image| Operation::DeleteImage { image });
+        let volumes = ours.disks.values().map(|volume| Operation::DeleteVolume { volume });
+        for operation in images.chain(volumes) {
+            self.cloud.perform("", &operation, calls.limit).1.map_err(failure)?;
+        }
+        self.ours.remove(vm);
+        Ok(())
+    }
+
     fn act(&self, vm: &str, action: &Action, calls: &mut Calls<'_>) -> Result<(), Failure> {
         let (ours, server) = self.still_ours(vm, calls)?;
         let (id, runs) = (ours.id.as_str(), server.power() == Some(Power::On));
@@ -238,16 +307,7 @@ impl OnOpenStack {
             Action::Rebuild => calls.has(id, &Operation::Rebuild { image: &self.made.image.id, runs }),
             Action::Shelve => calls.has(id, &Operation::Shelve),
             Action::Unshelve => calls.has(id, &Operation::Unshelve),
-            Action::Remove => {
-                calls.has(id, &Operation::Delete)?;
-                // Its images go as well, once its time is taken: they are its own, as snapshots are elsewhere.
-                for image in ours.snapshots.values() {
-                    let (_, removed) = self.cloud.perform("", &Operation::DeleteImage { image }, calls.limit);
-                    removed.map_err(failure)?;
-                }
-                self.ours.remove(vm);
-                Ok(())
-            }
+            Action::Remove => self.remove(vm, &ours, calls),
             Action::CreateSnapshot { name } => self.snapshot(vm, &ours, name, calls),
             Action::DeleteSnapshot { name } => {
                 calls.has(id, &Operation::DeleteImage { image: &snapshot(name)? })?;
@@ -259,6 +319,10 @@ impl OnOpenStack {
             }
             Action::Reconfigure { note } => calls.has(id, &Operation::Note { name: NOTE, text: note }),
             Action::Console => calls.has(id, &Operation::Console),
+            Action::AttachDisk { name } => self.attach_disk(vm, &ours, name, calls),
+            Action::DetachDisk { name } => self.detach_disk(vm, &ours, name, calls),
+            Action::AttachPort { name } => self.attach_port(vm, &ours, name, calls),
+            Action::DetachPort { name } => self.detach_port(vm, &ours, name, calls),
             _ => {
                 let why = self.lacks(action.kind()).unwrap_or_default();
                 Err(Failure::new(FailureKind::Unsupported, why))
@@ -298,7 +362,14 @@ impl Platform for OnOpenStack {
     }
 
     fn lacks(&self, operation: OperationKind) -> Option<String> {
-        lacks(self.hosts, self.made.other_flavor.is_some(), self.cloud.has_volumes(), operation)
+        let has = Has {
+            hosts: self.hosts,
+            other_flavor: self.made.other_flavor.is_some(),
+            volumes: self.cloud.has_volumes(),
+            boots_volumes: self.address.volume_gib.is_some(),
+            network: self.made.network != "none",
+        };
+        lacks(&has, operation)
     }
 
     /// Snapshots are images by themselves.
@@ -307,6 +378,10 @@ impl Platform for OnOpenStack {
     }
 
     fn starts_clones(&self) -> bool {
+        true
+    }
+
+    fn cold_migrates_running(&self) -> bool {
         true
     }
 
@@ -350,8 +425,9 @@ impl Platform for OnOpenStack {
     }
 
     fn remove_all(&self, deadline: Instant) -> Result<usize, Failure> {
-        let of_run =
-            |owned: &Owned| owned.mark.run == self.run && (owned.is_for(VM) || owned.is_for(SNAPSHOT));
+        let of_run = |owned: &Owned| {
+            owned.mark.run == self.run && [VM, SNAPSHOT, DISK].iter().any(|purpose| owned.is_for(purpose))
+        };
         let removed = remove(&self.cloud, &self.address.to_string(), of_run, deadline)?;
         self.ours.clear();
         Ok(removed)
@@ -364,50 +440,5 @@ fn state(power: Power) -> VmState {
         Power::On => VmState::On,
         Power::Suspended => VmState::Suspended,
         Power::Shelved => VmState::Shelved,
-    }
-}
-
-fn no_other_flavor() -> String {
-    "there is no flavor to resize to: name one by other-flavor= in the address".to_owned()
-}
-
-/// What a cloud with so many hosts, if that is known, and with or without another flavor and volumes, cannot do.
-fn lacks(hosts: Option<usize>, resizes: bool, volumes: bool, operation: OperationKind) -> Option<String> {
-    match operation {
-        OperationKind::Migrate | OperationKind::ColdMigrate if hosts.is_some_and(|hosts| hosts < 2) => {
-            Some("there is one host only".to_owned())
-        }
-        OperationKind::Migrate | OperationKind::ColdMigrate if hosts.is_none() => {
-            Some("servers are migrated by administrators, and this role may not even list hosts".to_owned())
-        }
-        OperationKind::Resize if !resizes => Some(no_other_flavor()),
-        OperationKind::Shutdown => {
-            Some("Nova asks a guest to end before it ends it: that is power_off".to_owned())
-        }
-        OperationKind::AttachDisk | OperationKind::DetachDisk => Some(if volumes {
-            "virtbench attaches no volumes of Cinder, since that could not be tried".to_owned()
-        } else {
-            "the catalogue has no service for volumes (Cinder)".to_owned()
-        }),
-        OperationKind::MoveDisk | OperationKind::ResizeDisk => {
-            Some(format!("Nova has no {} of a server's own disk", operation.name()))
-        }
-        _ => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_a_cloud_lacks_is_said_by_its_hosts_flavors_and_services() {
-        let lacks = |hosts, kind| super::lacks(hosts, false, false, kind).is_some();
-        assert!(lacks(Some(1), OperationKind::Migrate) && !lacks(Some(2), OperationKind::Migrate));
-        assert!(lacks(None, OperationKind::ColdMigrate) && !lacks(None, OperationKind::Clone));
-        assert!(lacks(Some(2), OperationKind::Resize) && lacks(Some(2), OperationKind::AttachDisk));
-        let of = super::lacks(Some(2), true, true, OperationKind::AttachDisk).unwrap();
-        assert!(of.contains("Cinder") && super::lacks(Some(2), true, true, OperationKind::Resize).is_none());
-        assert!(!lacks(Some(2), OperationKind::Shelve) && lacks(Some(2), OperationKind::MoveDisk));
     }
 }

@@ -1,4 +1,4 @@
-//! Removes servers and images that say that a run made them.
+//! Removes servers, images and volumes that say that a run made them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,11 +17,12 @@ use crate::removal::{EACH, dead_among, remove_each};
 /// Things that are removed at once.
 const AT_ONCE: usize = 4;
 
-/// A server or an image that carries a mark.
+/// A server, an image or a volume that carries a mark.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Thing {
     Server(String),
     Image(String),
+    Volume(String),
 }
 
 /// Connects and logs in.
@@ -45,6 +46,7 @@ fn runs_of(cloud: &OpenStack, deadline: Instant) -> Result<Vec<LeftRun>, Failure
             let shown = match thing {
                 Thing::Server(id) => format!("{name} (server {id})"),
                 Thing::Image(id) => format!("{name} (image {id})"),
+                Thing::Volume(id) => format!("{name} (volume {id})"),
             };
             MarkedThing { mark, sign, guest_runs: false, names: vec![shown] }
         },
@@ -65,7 +67,7 @@ pub(crate) fn remove_dead(
     remove(&cloud, &parsed.to_string(), |owned| dead.contains(&owned.mark.run), deadline)
 }
 
-/// What virtbench made in the project: servers first, since images may be in use by them.
+/// What virtbench made in the project: servers first, since images and volumes may be in use by them.
 pub(super) fn owned_things(cloud: &OpenStack, deadline: Instant) -> Result<Vec<(Thing, Owned)>, Failure> {
     let (limit, mut things) = (Limit::at(deadline), Vec::new());
     let servers = cloud.each_server(limit, |server| {
@@ -76,6 +78,10 @@ pub(super) fn owned_things(cloud: &OpenStack, deadline: Instant) -> Result<Vec<(
         things.extend(Owned::of_image(&image).map(|owned| (Thing::Image(image.id), owned)));
     });
     images.map_err(failure)?;
+    let volumes = cloud.each_volume(limit, |volume| {
+        things.extend(Owned::of_volume(&volume).map(|owned| (Thing::Volume(volume.id), owned)));
+    });
+    volumes.map_err(failure)?;
     Ok(things)
 }
 
@@ -88,11 +94,11 @@ pub(super) fn remove(
 ) -> Result<usize, Failure> {
     let owned = owned_things(cloud, deadline)?;
     let wanted = owned.into_iter().filter(|(_, owned)| whose(owned)).map(|(thing, _)| thing);
-    let (servers, images): (Vec<Thing>, Vec<Thing>) =
+    let (servers, others): (Vec<Thing>, Vec<Thing>) =
         wanted.partition(|thing| matches!(thing, Thing::Server(_)));
     let mut removed = 0;
-    // Images after their servers: one may still be made of a server.
-    for things in [servers, images] {
+    // After their servers: an image may still be made of one, and a volume be attached to it.
+    for things in [servers, others] {
         remove_each(&things, (AT_ONCE, deadline), address, &mut removed, |thing, until| {
             remove_one(cloud, thing, Limit::at(until)).map_err(failure)
         })?;
@@ -114,6 +120,12 @@ fn remove_one(cloud: &OpenStack, thing: &Thing, limit: Limit) -> Result<(), Open
             Thing::Image(id) => match cloud.image(id, limit)? {
                 Some(image) if Owned::of_image(&image).is_some() => {
                     cloud.perform("", &Operation::DeleteImage { image: id }, limit).1
+                }
+                _ => return Ok(()),
+            },
+            Thing::Volume(id) => match cloud.volume(id, limit)? {
+                Some(volume) if Owned::of_volume(&volume).is_some() => {
+                    cloud.perform("", &Operation::DeleteVolume { volume: id }, limit).1
                 }
                 _ => return Ok(()),
             },

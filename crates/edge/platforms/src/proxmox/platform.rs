@@ -225,7 +225,7 @@ impl OnProxmox {
             Action::Suspend => calls.has(place, &Operation::Suspend),
             Action::Resume => calls.has(place, &Operation::Resume),
             Action::Clone { into, kind } => self.clone_of(place, into, *kind, true, calls),
-            Action::Migrate => self.migrate(vm, ours, calls),
+            Action::Migrate | Action::ColdMigrate => self.migrate(vm, ours, calls),
             Action::Remove => {
                 calls.has(place, &Operation::Delete)?;
                 self.ours.remove(vm);
@@ -249,7 +249,12 @@ impl OnProxmox {
                 self.ours.change(vm, |ours| _ = ours.disks.remove(name));
                 Ok(())
             }
-            Action::ColdMigrate | Action::Resize | Action::Rebuild | Action::Shelve | Action::Unshelve => {
+            Action::Resize
+            | Action::Rebuild
+            | Action::Shelve
+            | Action::Unshelve
+            | Action::AttachPort { .. }
+            | Action::DetachPort { .. } => {
                 let why = on_openstack_only(action.kind()).unwrap_or_default();
                 Err(Failure::new(FailureKind::Unsupported, why))
             }
@@ -367,7 +372,7 @@ fn lacks(nodes: usize, disks_move: bool, operation: OperationKind) -> Option<Str
         OperationKind::Console => Some(
             "consoles of Proxmox VE are opened by a browser's WebSocket, not by a call of its API".to_owned(),
         ),
-        OperationKind::Migrate if nodes < 2 => {
+        OperationKind::Migrate | OperationKind::ColdMigrate if nodes < 2 => {
             Some("VMs are made on one node only: it is the only one online, or node= names it".to_owned())
         }
         OperationKind::MoveDisk if !disks_move => Some(
@@ -385,7 +390,9 @@ mod tests {
     #[test]
     fn one_node_moves_nothing() {
         let lacks = |nodes, kind| super::lacks(nodes, false, kind).is_some();
-        assert!(lacks(1, OperationKind::Migrate) && !lacks(2, OperationKind::Migrate));
+        for kind in [OperationKind::Migrate, OperationKind::ColdMigrate] {
+            assert!(lacks(1, kind) && !lacks(2, kind), "{kind:?}");
+        }
         assert!(lacks(2, OperationKind::Console) && !lacks(1, OperationKind::Clone));
         assert!(
             lacks(2, OperationKind::MoveDisk) && super::lacks(1, true, OperationKind::MoveDisk).is_none()

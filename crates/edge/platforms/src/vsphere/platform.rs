@@ -229,7 +229,9 @@ impl OnVsphere {
             | Action::Resize
             | Action::Rebuild
             | Action::Shelve
-            | Action::Unshelve => return done.refused(not_done(action)),
+            | Action::Unshelve
+            | Action::AttachPort { .. }
+            | Action::DetachPort { .. } => return done.refused(not_done(action)),
         }
         done
     }

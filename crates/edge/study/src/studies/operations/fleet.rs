@@ -58,6 +58,7 @@ impl<'a> Fleet<'a> {
             clones: plan.clones.clone(),
             clones_overlays: platform.clones_overlays(),
             starts_clones: platform.starts_clones(),
+            cold_migrates_running: platform.cold_migrates_running(),
             ..Rules::new(count, platform.migrates_snapshots())
         };
         let fleet = Self {
@@ -213,6 +214,8 @@ impl<'a> Fleet<'a> {
             OperationKind::Rebuild => Action::Rebuild,
             OperationKind::Shelve => Action::Shelve,
             OperationKind::Unshelve => Action::Unshelve,
+            OperationKind::AttachPort => Action::AttachPort { name: name("port") },
+            OperationKind::DetachPort => Action::DetachPort { name: name("port") },
         }
     }
 }

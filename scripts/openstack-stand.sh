@@ -19,5 +19,6 @@ exec unshare --mount --uts --ipc --pid --fork --kill-child --mount-proc="$root/p
   put serve-wsgi.py root/serve-wsgi.py
   # Nova looks for drivers among its own alone.
   put stand_driver.py usr/lib/python3/dist-packages/nova/virt/stand_driver.py
+  put stand_volumes.py usr/lib/python3/dist-packages/cinder/volume/drivers/stand_volumes.py
   exec chroot "$0" /bin/bash /root/stand.sh "$1"
 ' "$root" "${1:-run}"

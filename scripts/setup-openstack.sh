@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Puts a small OpenStack into virtbench's cache, for `make soak` and `make bench`: a root of Debian 12 with Keystone, Placement, Glance, Nova, MariaDB and
+# Puts a small OpenStack into virtbench's cache, for `make soak` and `make bench`: a root of Debian 12 with Keystone, Placement, Glance, Nova, Cinder, MariaDB and
 # RabbitMQ, their databases filled once, and Rally as a second client. `tests/openstack/stand.sh` runs in it; `scripts/openstack-stand.sh` starts it. It
 # downloads some 450 MB and takes about ten minutes; the root has 2 GB.
 #
@@ -9,6 +9,7 @@ export LC_ALL=C PATH="$PATH:/usr/sbin:/sbin"
 cd "$(dirname "$0")/.."
 
 packages=(mariadb-server rabbitmq-server memcached keystone placement-api glance-api nova-api nova-conductor nova-scheduler nova-compute
+  cinder-api cinder-scheduler cinder-volume
   python3-pymysql python3-memcache python3-openstackclient rally python3-rally-openstack iproute2 procps)
 cache=${VIRTBENCH_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/virtbench}/openstack
 
@@ -21,7 +22,7 @@ mkdir -p "$cache"
 exec 9>"$cache/.setup.lock"
 flock -w 3600 9 || fail "another set-up has been running for an hour"
 of_packages=$(sha256sum scripts/setup-openstack.sh | cut -d ' ' -f 1)
-of_state=$of_packages-$(sha256sum tests/openstack/{stand.sh,serve-wsgi.py,stand_driver.py} | sha256sum | cut -d ' ' -f 1)
+of_state=$of_packages-$(sha256sum tests/openstack/{stand.sh,serve-wsgi.py,stand_driver.py,stand_volumes.py} | sha256sum | cut -d ' ' -f 1)
 if [[ -f $cache/made && $(<"$cache/made") == "$of_state" ]]; then exit 0; fi
 rm -f "$cache/made"
 

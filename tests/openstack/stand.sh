@@ -12,16 +12,17 @@ say() { echo "[$(($(date +%s) - begun)) s] $*" >>/run/log/stand; }
 give_up() { echo "stand: $*" >&2; tail -n 5 /run/log/* >&2; exit 1; }
 
 # Everything that is written is in memory.
-for folder in /run /tmp /dev/shm /var/log /var/lib/mysql /var/lib/rabbitmq /var/lib/nova /var/lib/glance; do
+for folder in /run /tmp /dev/shm /var/log /var/lib/mysql /var/lib/rabbitmq /var/lib/nova /var/lib/glance /var/lib/cinder; do
   mkdir -p $folder
   mount -t tmpfs -o mode=1777 none $folder
 done
-mkdir -p /run/mysqld /run/log /run/lock /var/lib/glance/images /var/lib/nova/{tmp,instances} /var/log/{rabbitmq,nova,keystone,glance,placement} $state
+mkdir -p /run/mysqld /run/log /run/lock /var/lib/glance/images /var/lib/nova/{tmp,instances} /var/log/{rabbitmq,nova,keystone,glance,placement,cinder} $state
 chmod 755 /root
 export PYTHONDONTWRITEBYTECODE=1
 chown mysql /run/mysqld /var/lib/mysql
 chown rabbitmq /var/lib/rabbitmq /var/log/rabbitmq
 chown -R nova /var/lib/nova /var/log/nova
+chown -R cinder /var/lib/cinder /var/log/cinder
 chown -R glance /var/lib/glance /var/log/glance
 chown keystone /var/log/keystone
 hostname stand
@@ -71,7 +72,7 @@ start_queue() {
 
 configure() {
   settings=
-  local keystone=/etc/keystone/keystone.conf placement=/etc/placement/placement.conf glance=/etc/glance/glance-api.conf nova=/etc/nova/nova.conf
+  local keystone=/etc/keystone/keystone.conf placement=/etc/placement/placement.conf glance=/etc/glance/glance-api.conf nova=/etc/nova/nova.conf cinder=/etc/cinder/cinder.conf
   local login=("auth_url=http://$address:5000" auth_type=password project_domain_name=Default user_domain_name=Default
     project_name=service "password=$password" region_name=RegionOne)
   set_ $keystone DEFAULT log_dir=
@@ -98,9 +99,17 @@ configure() {
   set_ $nova vnc enabled=true novncproxy_base_url=http://$address:6080/vnc.html
   set_ $nova quota instances=-1 cores=-1 ram=-1 metadata_items=128
   set_ $nova placement "${login[@]}" username=placement
+  # Cinder detaches volumes for Nova's own user alone.
+  set_ $nova service_user "${login[@]}" username=nova send_service_user_token=true
   set_ $nova neutron "${login[@]}" username=nova endpoint_override=http://$address:9696
+  set_ $cinder DEFAULT transport_url=rabbit://stand:stand@$address:5672/ my_ip=$address osapi_volume_listen=$address osapi_volume_workers=1 \
+    auth_strategy=keystone enabled_backends=stand glance_api_servers=http://$address:9292 state_path=/var/lib/cinder log_file= log_dir=
+  set_ $cinder stand volume_driver=cinder.volume.drivers.stand_volumes.Driver volume_backend_name=stand
+  set_ $cinder database connection=$db/cinder
+  set_ $cinder oslo_concurrency lock_path=/var/lib/cinder/tmp
+  set_ $cinder keystone_authtoken service_token_roles=service service_token_roles_required=true
   local file
-  for file in $placement $glance $nova; do
+  for file in $placement $glance $nova $cinder; do
     set_ $file keystone_authtoken "${login[@]}" "username=$(basename ${file%-api.conf} .conf)" "www_authenticate_uri=http://$address:5000" \
       memcached_servers=$address:11211
   done
@@ -115,7 +124,7 @@ prepare() {
     give_up "MariaDB cannot be set up"
   start_database
   local name
-  for name in keystone placement glance nova nova_api nova_cell0; do
+  for name in keystone placement glance cinder nova nova_api nova_cell0; do
     mysql --socket=/run/mysqld/mysqld.sock -e "CREATE DATABASE $name; GRANT ALL ON $name.* TO 'stand'@'%' IDENTIFIED BY 'stand'"
   done
   configure
@@ -126,6 +135,7 @@ prepare() {
     --bootstrap-{admin,internal,public}-url=http://$address:5000/v3/ >/run/log/bootstrap 2>&1 || give_up "keystone-manage bootstrap"
   as placement placement-manage db sync >/run/log/placement-db 2>&1 || give_up "placement-manage db sync"
   as glance glance-manage db_sync >/run/log/glance-db 2>&1 || give_up "glance-manage db_sync"
+  as cinder cinder-manage db sync >/run/log/cinder-db 2>&1 || give_up "cinder-manage db sync"
   local step
   for step in "api_db sync" "cell_v2 map_cell0 --database_connection $db/nova_cell0" "cell_v2 create_cell --name=one" "db sync"; do
     # shellcheck disable=SC2086 # words
@@ -163,10 +173,14 @@ start_services() {
 
 start_nova() {
   serve nova nova-api nova-api
+  serve cinder cinder-api cinder-api
+  serve cinder cinder-scheduler cinder-scheduler
+  serve cinder cinder-volume cinder-volume
   serve nova nova-conductor nova-conductor
   serve nova nova-scheduler nova-scheduler
   for host in one two; do serve nova nova-compute-$host nova-compute --config-file /etc/nova/nova.conf --config-file /etc/nova/host-$host.conf; done
   within 180 listens 8774 || give_up "nova-api does not start"
+  within 180 listens 8776 || give_up "cinder-api does not start"
   say "services listen"
 }
 
@@ -187,11 +201,14 @@ cloud = openstack.connect(auth_url='http://$address:5000/v3', username='admin', 
 identity = cloud.identity
 service = identity.create_project(name='service', domain_id='default')
 roles = {role.name: role for role in identity.roles()}
-for name in ('placement', 'glance', 'nova'):
+roles.setdefault('service', None)
+roles['service'] = roles['service'] or identity.create_role(name='service')
+for name in ('placement', 'glance', 'nova', 'cinder'):
     user = identity.create_user(name=name, password='$password', domain_id='default', default_project_id=service.id)
     identity.assign_project_role_to_user(service, user, roles['admin'])
+    identity.assign_project_role_to_user(service, user, roles['service'])
 for name, kind, url in (('placement', 'placement', ':8778'), ('nova', 'compute', ':8774/v2.1'), ('glance', 'image', ':9292'),
-                        ('neutron', 'network', ':9696')):
+                        ('cinder', 'volumev3', ':8776/v3/%(project_id)s'), ('neutron', 'network', ':9696')):
     made = identity.create_service(name=name, type=kind)
     for interface in ('public', 'internal', 'admin'):
         identity.create_endpoint(service_id=made.id, interface=interface, region_id='RegionOne', url='http://$address' + url)

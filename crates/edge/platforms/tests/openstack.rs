@@ -133,6 +133,36 @@ fn a_real_openstack_does_what_a_platform_is_asked() {
     assert_eq!(platform.remove_all(soon()), Ok(1));
 }
 
+/// As above; its volumes are Cinder's, whose driver keeps no bytes.
+#[test]
+#[ignore = "a real cloud: make soak starts one"]
+fn volumes_of_a_real_openstack_are_attached_and_detached() {
+    let address = std::env::var("VIRTBENCH_OPENSTACK")
+        .expect("VIRTBENCH_OPENSTACK names no cloud: see scripts/openstack-stand.sh");
+    for more in ["", "&volume=1"] {
+        let platform = OnOpenStack::connect(&format!("{address}{more}"), "none", soon()).unwrap();
+        let vm = format!("{}-1", platform.label());
+        let disk = |number: u32| format!("d{number}");
+        platform.create(&vm, soon()).unwrap();
+        for action in [
+            Action::AttachDisk { name: disk(1) },
+            Action::AttachDisk { name: disk(2) },
+            Action::DetachDisk { name: disk(1) },
+            Action::PowerOn,
+            Action::AttachDisk { name: disk(3) },
+            Action::DetachDisk { name: disk(3) },
+        ] {
+            let performed = common::done(&platform, &vm, &action, soon());
+            println!("{:<12} {:?} {:?}", action.kind().name(), performed.phases, performed.job);
+        }
+        assert_eq!(platform.remove_all(soon()), Ok(2), "the server and a volume");
+        let mut left = 0;
+        let cloud = OpenStack::connect(&Address::parse(&address).unwrap(), Limit::at(soon())).unwrap();
+        cloud.each_volume(Limit::at(soon()), |_| left += 1).unwrap();
+        assert_eq!(left, 0, "also those that Nova has made");
+    }
+}
+
 #[test]
 fn a_run_on_openstack_changes_and_removes_only_its_own() {
     let local = LocalOpenStack::start(0.0).unwrap();

@@ -191,33 +191,12 @@ impl Operation<'_> {
             Self::DeleteImage { image } => {
                 one(Call::of("DELETE", format!("images/{}", encoded(image)), None).at_image(), End::ImageGone)
             }
-            Self::CreateVolume { name, description, metadata, gib } => {
-                let volume =
-                    json!({ "name": name, "description": description, "metadata": metadata, "size": gib });
-                let body = Some(json!({ "volume": volume }));
-                one(Call::of("POST", "volumes", body).at_volume(), End::VolumeIs("available"))
-            }
-            Self::AttachVolume { volume } => {
-                let body = json!({ "volumeAttachment": { "volumeId": volume } });
-                one(Call::of("POST", path("/os-volume_attachments"), Some(body)), End::VolumeIs("in-use"))
-            }
-            Self::DetachVolume { volume } => {
-                let path = path(&format!("/os-volume_attachments/{}", encoded(volume)));
-                one(Call::of("DELETE", path, None), End::VolumeIs("available"))
-            }
-            Self::DeleteVolume { volume } => {
-                let path = format!("volumes/{}", encoded(volume));
-                one(Call::of("DELETE", path, None).at_volume(), End::VolumeGone)
-            }
-            Self::AttachPort { network } => {
-                let wanted = if *network == "auto" { json!({}) } else { json!({ "net_id": network }) };
-                let body = json!({ "interfaceAttachment": wanted });
-                one(Call::of("POST", path("/os-interface"), Some(body)), End::PortIs(true))
-            }
-            Self::DetachPort { port } => {
-                let path = path(&format!("/os-interface/{}", encoded(port)));
-                one(Call::of("DELETE", path, None), End::PortIs(false))
-            }
+            Self::CreateVolume { .. }
+            | Self::AttachVolume { .. }
+            | Self::DetachVolume { .. }
+            | Self::DeleteVolume { .. }
+            | Self::AttachPort { .. }
+            | Self::DetachPort { .. } => self.attachment(server).into_iter().collect(),
             Self::Note { name, text } => {
                 let body = json!({ "metadata": { *name: text } });
                 one(Call::of("POST", path("/metadata"), Some(body)), End::Answered)
@@ -227,6 +206,41 @@ impl Operation<'_> {
                 one(Call::of("POST", path("/remote-consoles"), Some(body)), End::Answered)
             }
             Self::Delete => one(Call::of("DELETE", path(""), None), End::Gone),
+        }
+    }
+
+    /// The call of what is for volumes and ports.
+    fn attachment(&self, server: &str) -> Option<(Call, End)> {
+        let path = |rest: &str| format!("servers/{}{rest}", encoded(server));
+        match self {
+            Self::CreateVolume { name, description, metadata, gib } => {
+                let volume =
+                    json!({ "name": name, "description": description, "metadata": metadata, "size": gib });
+                let body = Some(json!({ "volume": volume }));
+                Some((Call::of("POST", "volumes", body).at_volume(), End::VolumeIs("available")))
+            }
+            Self::AttachVolume { volume } => {
+                let body = json!({ "volumeAttachment": { "volumeId": volume } });
+                Some((Call::of("POST", path("/os-volume_attachments"), Some(body)), End::VolumeIs("in-use")))
+            }
+            Self::DetachVolume { volume } => {
+                let path = path(&format!("/os-volume_attachments/{}", encoded(volume)));
+                Some((Call::of("DELETE", path, None), End::VolumeIs("available")))
+            }
+            Self::DeleteVolume { volume } => {
+                let path = format!("volumes/{}", encoded(volume));
+                Some((Call::of("DELETE", path, None).at_volume(), End::VolumeGone))
+            }
+            Self::AttachPort { network } => {
+                let wanted = if *network == "auto" { json!({}) } else { json!({ "net_id": network }) };
+                let body = json!({ "interfaceAttachment": wanted });
+                Some((Call::of("POST", path("/os-interface"), Some(body)), End::PortIs(true)))
+            }
+            Self::DetachPort { port } => {
+                let path = path(&format!("/os-interface/{}", encoded(port)));
+                Some((Call::of("DELETE", path, None), End::PortIs(false)))
+            }
+            _ => None,
         }
     }
 

@@ -5,6 +5,7 @@
 mod error;
 mod limit;
 mod loopback;
+mod options;
 mod outage;
 mod polling;
 mod secret;
@@ -15,6 +16,7 @@ mod trust;
 pub use error::HttpsError;
 pub use limit::Limit;
 pub use loopback::make_loopback_certificate;
+pub use options::options;
 pub use outage::through_outages;
 pub use polling::Polling;
 pub use secret::Secret;

@@ -3,8 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use percent_encoding::percent_decode_str;
-use virtbench_https::Trust;
+use virtbench_https::{Trust, options};
 
 use crate::error::OpenStackError;
 
@@ -68,19 +67,13 @@ impl Address {
             ));
         }
         let mut address = Self { cloud: cloud.to_owned(), ..Self::default() };
-        for option in query.split('&').filter(|option| !option.is_empty()) {
-            address.take(option)?;
+        for (name, value) in options(query, &mut address.trust)? {
+            address.take(&name, value)?;
         }
         Ok(address)
     }
 
-    fn take(&mut self, option: &str) -> Result<(), String> {
-        let (name, value) = option.split_once('=').unwrap_or((option, ""));
-        let value =
-            percent_decode_str(value).decode_utf8().map_err(|_| "the address is not UTF-8".to_owned())?;
-        if self.trust.take(name, &value)? {
-            return Ok(());
-        }
+    fn take(&mut self, name: &str, value: String) -> Result<(), String> {
         let field = match name {
             "flavor" => &mut self.flavor,
             "other-flavor" => &mut self.other_flavor,
@@ -91,7 +84,7 @@ impl Address {
             "region" => &mut self.region,
             "zone" => &mut self.zone,
             "clouds" if !value.is_empty() => {
-                self.clouds = Some(value.as_ref().into());
+                self.clouds = Some(value.into());
                 return Ok(());
             }
             "volume" => {
@@ -101,13 +94,13 @@ impl Address {
                 self.volume_gib = Some(gib.ok_or_else(why)?);
                 return Ok(());
             }
-            "interface" if matches!(&*value, "public" | "internal" | "admin") => &mut self.interface,
+            "interface" if matches!(value.as_str(), "public" | "internal" | "admin") => &mut self.interface,
             _ => return Err(no_option(name)),
         };
         if value.is_empty() {
             return Err(no_option(name));
         }
-        *field = Some(value.into_owned());
+        *field = Some(value);
         Ok(())
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use percent_encoding::percent_decode_str;
-use virtbench_https::Trust;
+use virtbench_https::{Trust, options};
 
 use crate::error::ProxmoxError;
 
@@ -82,19 +82,13 @@ impl Address {
             pool: None,
             template: None,
         };
-        for option in query.split('&').filter(|option| !option.is_empty()) {
-            address.take(option)?;
+        for (name, value) in options(query, &mut address.trust)? {
+            address.take(&name, value)?;
         }
         Ok(address)
     }
 
-    fn take(&mut self, option: &str) -> Result<(), String> {
-        let (name, value) = option.split_once('=').unwrap_or((option, ""));
-        let value =
-            percent_decode_str(value).decode_utf8().map_err(|_| "the address is not UTF-8".to_owned())?;
-        if self.trust.take(name, &value)? {
-            return Ok(());
-        }
+    fn take(&mut self, name: &str, value: String) -> Result<(), String> {
         let field = match name {
             "node" => &mut self.node,
             "storage" => &mut self.storage,
@@ -102,7 +96,7 @@ impl Address {
             "pool" => &mut self.pool,
             "template" => &mut self.template,
             "password-file" if !value.is_empty() => {
-                self.password_file = Some(value.as_ref().into());
+                self.password_file = Some(value.into());
                 return Ok(());
             }
             _ => return Err(no_option(name)),
@@ -110,7 +104,7 @@ impl Address {
         if value.is_empty() || value.contains('/') {
             return Err(no_option(name));
         }
-        *field = Some(value.into_owned());
+        *field = Some(value);
         Ok(())
     }
 

@@ -7,7 +7,7 @@ use fluent_uri::Uri;
 use fluent_uri::pct_enc::EStr;
 use fluent_uri::pct_enc::encoder::Query;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use virtbench_https::Trust;
+use virtbench_https::{Trust, options};
 
 use crate::error::VsphereError;
 
@@ -127,22 +127,16 @@ impl Address {
             template: None,
             place: PlaceNames::default(),
         };
-        for option in
-            uri.query().map_or("", |query| query.as_str()).split('&').filter(|option| !option.is_empty())
-        {
-            address.take(option)?;
+        let query = uri.query().map_or("", |query| query.as_str());
+        for (name, value) in options(query, &mut address.trust)? {
+            address.take(&name, value)?;
         }
         Ok(address)
     }
 
-    fn take(&mut self, option: &str) -> Result<(), String> {
-        let (name, value) = option.split_once('=').unwrap_or((option, ""));
-        let value = decoded(value)?;
+    fn take(&mut self, name: &str, value: String) -> Result<(), String> {
         if let Some(place) = self.place.option(name).filter(|_| !value.is_empty()) {
             *place = Some(value);
-            return Ok(());
-        }
-        if self.trust.take(name, &value)? {
             return Ok(());
         }
         match (name, value.as_str()) {

@@ -70,18 +70,7 @@ impl Bench<'_> {
             Action::List | Action::Migrate => {
                 Err(Failure::new(FailureKind::Unsupported, "it is for no single domain"))
             }
-            Action::Shutdown
-            | Action::Reset
-            | Action::RevertSnapshot { .. }
-            | Action::MoveDisk
-            | Action::ResizeDisk
-            | Action::ColdMigrate
-            | Action::Resize
-            | Action::Rebuild
-            | Action::Shelve
-            | Action::Unshelve
-            | Action::AttachPort { .. }
-            | Action::DetachPort { .. } => {
+            _ => {
                 let why = elsewhere_only(action.kind()).unwrap_or_default();
                 Err(Failure::new(FailureKind::Unsupported, why))
             }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use virtbench_fence::cache::{Image, Inspection, PartitionLayout, Write, inspect, layout};
+use virtbench_fence::cache::{Image, Inspection, MemoryLog, PartitionLayout, Write, inspect, layout};
 
 use crate::device::{read_at, write_at};
 use crate::label::LabelError;
@@ -53,7 +53,17 @@ pub(crate) fn inspected(
     folder: &Path,
 ) -> Result<Inspection, ServeError> {
     let memory = memory_log::left(folder, superblocks)?;
-    inspect(&Image { superblocks, logs, memory: memory.as_ref() })
+    inspected_with(name, superblocks, logs, memory.as_ref())
+}
+
+/// What a cache holds, with this memory.
+pub(crate) fn inspected_with(
+    name: &str,
+    superblocks: &[u8],
+    logs: &[Buffer],
+    memory: Option<&MemoryLog>,
+) -> Result<Inspection, ServeError> {
+    inspect(&Image { superblocks, logs, memory })
         .map_err(|source| ServeError::Cache { device: name.to_owned(), source })
 }
 

@@ -35,6 +35,7 @@ pub mod runtime;
 mod serve;
 mod serve_error;
 pub mod simulation;
+mod start;
 
 pub use admin::format;
 pub use attach_error::AttachError;

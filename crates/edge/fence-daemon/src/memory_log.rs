@@ -7,8 +7,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::label::MemoryPlace;
 use rustix::fs::{FallocateFlags, fallocate};
@@ -75,6 +75,34 @@ pub(crate) struct Mapped {
     path: PathBuf,
 }
 
+/// The log of the cache that is served; another one once the cache is. Clones are the same.
+#[derive(Clone)]
+pub(crate) struct Kept(Arc<Mutex<Option<Mapped>>>);
+
+impl Kept {
+    pub(crate) fn new(mapped: Option<Mapped>) -> Self {
+        Self(Arc::new(Mutex::new(mapped)))
+    }
+
+    fn mapped(&self) -> MutexGuard<'_, Option<Mapped>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn log(&self) -> Option<MemoryLog> {
+        self.mapped().as_ref().map(|mapped| mapped.log.clone())
+    }
+
+    /// The one before has nothing that is needed, and its name is gone.
+    pub(crate) fn replace(&self, mapped: Mapped) {
+        *self.mapped() = Some(mapped);
+    }
+
+    /// As [`Mapped::close`].
+    pub(crate) fn close(&self) {
+        self.mapped().take().into_iter().for_each(Mapped::close);
+    }
+}
+
 struct Words(MmapRegion);
 
 impl AsRef<[AtomicU64]> for Words {
@@ -108,10 +136,32 @@ impl Mapped {
             fallocate(&file, FallocateFlags::empty(), 0, needs)
                 .map_err(|error| fails("has no room")(error.into()))?;
         }
-        let len = usize::try_from(needs).unwrap_or(usize::MAX);
-        let region = MmapRegion::from_file(FileOffset::new(file, 0), len)
-            .map_err(|error| fails("cannot be mapped")(io::Error::other(error)))?;
-        Ok(Self { log: MemoryLog::new(Arc::new(Words(region)), boot().map_err(fails("no boot id"))?), path })
+        let words = mapped(file, needs).map_err(fails("cannot be mapped"))?;
+        Ok(Self { log: MemoryLog::new(Arc::new(words), boot().map_err(fails("no boot id"))?), path })
+    }
+
+    /// The log of the cache with these superblocks in this file, which is empty and has the name that [`path_of`] gives. It is believed as
+    /// long as `before`.
+    ///
+    /// # Errors
+    /// There is no room, or it cannot be mapped.
+    pub(crate) fn adopt(
+        file: File,
+        path: PathBuf,
+        superblocks: &[u8],
+        before: &MemoryLog,
+    ) -> Result<Self, MemoryLogError> {
+        let needs = bytes(superblocks)?;
+        let fails = |action| {
+            let path = path.clone();
+            move |source| MemoryLogError::Io { path, action, source }
+        };
+        fallocate(&file, FallocateFlags::empty(), 0, needs)
+            .map_err(|error| fails("has no room")(error.into()))?;
+        Ok(Self {
+            log: before.renewed(Arc::new(mapped(file, needs).map_err(fails("cannot be mapped"))?)),
+            path,
+        })
     }
 
     /// The cache is not served any more: the file goes if nothing in it is needed.
@@ -120,6 +170,11 @@ impl Mapped {
             let _ = fs::remove_file(&self.path);
         }
     }
+}
+
+fn mapped(file: File, bytes: u64) -> io::Result<Words> {
+    let len = usize::try_from(bytes).unwrap_or(usize::MAX);
+    MmapRegion::from_file(FileOffset::new(file, 0), len).map(Words).map_err(io::Error::other)
 }
 
 /// A copy of what a killed daemon has left of the cache with these superblocks.
@@ -183,10 +238,17 @@ pub(crate) fn forget(folder: &Path, superblocks: &[u8]) {
 
 /// Path and size in bytes.
 fn place(folder: &Path, superblocks: &[u8]) -> Result<(PathBuf, u64), RecoveryError> {
-    let uuid = u128::from_be_bytes(identity(superblocks)?);
+    Ok((path_of(folder, identity(superblocks)?), bytes(superblocks)?))
+}
+
+/// Where the log of the cache with this identity is.
+pub(crate) fn path_of(folder: &Path, uuid: [u8; 16]) -> PathBuf {
+    folder.join(format!("virtbench-fence-{:032x}", u128::from_be_bytes(uuid)))
+}
+
+fn bytes(superblocks: &[u8]) -> Result<u64, RecoveryError> {
     let blocks: Vec<u32> = layout(superblocks)?.partitions.iter().map(|partition| partition.blocks).collect();
-    let bytes = MemoryLog::words(&blocks) * WORD_BYTES;
-    Ok((folder.join(format!("virtbench-fence-{uuid:032x}")), bytes as u64))
+    Ok((MemoryLog::words(&blocks) * WORD_BYTES) as u64)
 }
 
 /// Its size, which is 0 for one that was not made to its end.

@@ -5,12 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use virtbench_fence::cache::{Image, RecoveryError};
-use virtbench_fence::{Backing, Config as FenceConfig, DiskId, Fence, StartError};
+use virtbench_fence::cache::Image;
+use virtbench_fence::{Backing, Config as FenceConfig, DiskId, Fence};
 
 use crate::admin::Live;
 use crate::attach;
-use crate::cache_metadata::{carry_out, image, inspected, superblocks};
+use crate::cache_metadata::{image, inspected, superblocks};
 use crate::config::{Config, DiskTable};
 use crate::control::Control;
 use crate::devices::Devices;
@@ -18,16 +18,17 @@ use crate::frontend::FrontEnd;
 use crate::frontend::listen::Listener;
 use crate::frontend::nbd;
 use crate::frontend::vhost_user::{Served, VhostUserBlk};
-use crate::label::{Cached, Label, LabelError};
-use crate::memory_log::{self, Mapped};
-use crate::metrics::{self, Metrics};
+use crate::label::{Label, LabelError};
+use crate::memory_log::{self, Kept, Mapped};
+use crate::metrics::{self, Board, Metrics};
 use crate::runtime::{Parts, Runtime, Stopper};
 use crate::serve_error::{ServeError, system};
+use crate::start;
 
 /// A daemon that has everything it needs, to be run on the thread that makes it.
 pub struct Daemon {
     runtime: Runtime,
-    memory: Option<Mapped>,
+    memory: Kept,
     /// What is served where, a line each.
     pub served: Vec<String>,
 }
@@ -56,15 +57,17 @@ impl Daemon {
         let max_request_bytes = fence.max_request_bytes;
         let sizes: Vec<u64> = fence.disks.iter().map(|disk| disk.size_bytes).collect();
         let (fence, memory) = recover(fence, &devices, &config.cache.memory, label.as_ref())?;
+        let memory = Kept::new(memory);
         let figures = Metrics::new(config.watched(), fence.cache_counts().count());
+        let board = Board::new(Arc::clone(&figures));
         let block_bytes = devices.facts.iter().flatten().map(|facts| facts.block_bytes).max();
         let reachable = without_sealed(config, &fence);
         let (mut front_ends, mut served) = front_ends(&reachable, &sizes, block_bytes.unwrap_or(512))?;
         served.extend(sealed(config, &fence));
         if let Some(path) = config.control_socket() {
-            let log = memory.as_ref().map(|memory| memory.log.clone());
-            let live = Live::new(devices, calibrated, log);
-            let control = Control::start(Listener::bind(&path)?, live, Arc::clone(&figures))
+            let is_whole = fence.damage().is_empty();
+            let live = Live::new(devices, calibrated, memory.clone(), is_whole, board.clone());
+            let control = Control::start(Listener::bind(&path)?, live)
                 .map_err(|source| system("the control socket", source))?;
             served.push(format!("control at {}", path.display()));
             front_ends.push(Box::new(control));
@@ -77,10 +80,10 @@ impl Daemon {
             requests_per_disk: config.limits.requests_per_disk,
             max_request_bytes,
             spin: Duration::from_micros(config.limits.spin_us),
-            figures: Arc::clone(&figures),
+            figures,
         };
         if let Some(address) = config.metrics {
-            let address = metrics::serve(address, figures).map_err(|source| system("metrics", source))?;
+            let address = metrics::serve(address, board).map_err(|source| system("metrics", source))?;
             served.push(format!("figures at http://{address}/metrics"));
         }
         tracing::info!(?served, "the daemon has what it needs");
@@ -91,13 +94,13 @@ impl Daemon {
     /// Serves until the stopper says so; requests in flight are finished first.
     ///
     /// # Errors
-    /// The ring fails.
+    /// The ring fails, or a change of disks that was begun.
     pub fn run(self) -> Result<(), ServeError> {
         tracing::info!("the daemon serves");
         let served = self.runtime.run();
         tracing::info!(?served, "the daemon has ended");
-        served.map_err(|source| system("io_uring", source))?;
-        self.memory.into_iter().for_each(Mapped::close);
+        served.map_err(|source| system("serving", source))?;
+        self.memory.close();
         Ok(())
     }
 }
@@ -126,25 +129,9 @@ fn recover(
         attach::check(label, [device, name], &found, is_empty)?;
     }
     let memory = Mapped::open(folder, &superblocks)?;
-    let cache = |source| ServeError::Cache { device: name.to_owned(), source };
     let image = Image { superblocks: &superblocks, logs: &logs, memory: Some(&memory.log) };
-    let (fence, writes) = Fence::recover(fence, &image).map_err(|error| match error {
-        StartError::Config(error) => error.into(),
-        StartError::Recovery(source) => cache(source),
-        StartError::NoCache => cache(RecoveryError::NoSuperblock),
-    })?;
-    if let Some((_, (slow, _))) = home {
-        slow.sync_data().map_err(|source| system("syncing the slow device", source))?;
-    }
-    let write = || writes.iter().try_for_each(|write| carry_out(file, name, write));
-    match home {
-        None => write()?,
-        Some((label, home)) => {
-            let cached = Cached::Cache { uuid: found.uuid, start: found.start + 1, beginning: false };
-            let then = Label { cached, memory: memory_log::place_of(folder), ..label.clone() };
-            attach::advance(label, then, home, &found, write)?;
-        }
-    }
+    let home = home.map(|(label, home)| (label, home, memory_log::place_of(folder)));
+    let fence = start::over(fence, &image, (file, name), home)?;
     Ok((fence, Some(memory)))
 }
 

@@ -130,7 +130,7 @@ fn what_cannot_be_done_while_guests_use_it_is_refused_and_changes_nothing() {
         ("b", Some(MIB / 2), None, Refusal::Target, "cannot become smaller while it is served"),
         ("b", None, Some(MIB), Refusal::Target, "keeps its part of the cache"),
         ("b", Some(64 * MIB), None, Refusal::Target, "the largest free one has"),
-        ("c", Some(2 * MIB), None, Refusal::Value, "there is no disk c"),
+        ("c", Some(2 * MIB), None, Refusal::NoDisk, "there is no disk c"),
         ("b", Some(2 * MIB + 1), None, Refusal::Value, "not a multiple of 4096"),
     ] {
         let (found, why) = refused(disk, size, cache);

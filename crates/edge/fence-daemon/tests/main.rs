@@ -14,6 +14,7 @@ mod held;
 mod hostile;
 mod invent_vhost;
 mod live;
+mod members_live;
 mod nbd_clients;
 mod nbd_departed;
 mod nbd_hostile;

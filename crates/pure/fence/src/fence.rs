@@ -229,6 +229,13 @@ impl Fence {
         self.ports.outstanding()
     }
 
+    /// Whether nothing is under way: no request, and nothing of the cache's own. Unless something is submitted, only a device
+    /// that fails, and is tried again, changes that.
+    #[must_use]
+    pub fn is_at_rest(&self) -> bool {
+        self.ports.is_at_rest()
+    }
+
     /// Steps taken so far: device I/Os queued, dispatched and handed out, parts of requests answered, operations that
     /// go on or are looked at because a block is free again, cache blocks looked at or moved, metadata entries written.
     /// Each costs a bounded time, so that what one event adds is its work; how much that is at most stands above.

@@ -134,6 +134,11 @@ impl Ports {
         self.requests.len()
     }
 
+    /// Whether no request waits, and no I/O is queued, under way or held back.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.requests.len() == 0 && self.ios.len() == 0 && self.held.is_empty()
+    }
+
     #[inline]
     pub(crate) fn enqueue(&mut self, now: Time, new: NewIo) -> IoId {
         self.steps += 1;

@@ -342,9 +342,10 @@ pub struct ResizeArgs {
 /// `virtbench fence add`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The fence must not be served: guests wait for the next daemon to come. The disk goes to the first free piece of its device \
-that has room, and holds zeroes. What the cache alone has is written to the disks first, since it is divided anew. Devices \
-change first, the configuration last; the same command again completes what was interrupted.
+The disk goes to the first free piece of its device that has room, and holds zeroes. What the cache alone has is written to \
+the disks first, since it is divided anew. A daemon that serves the fence serves the disk from then on: clients of the others keep \
+their connections, and wait until the cache is written and divided. Without a daemon the next one serves it. Devices change first, \
+the configuration last; the same command again completes what was interrupted.
 
 Example:
   virtbench fence add fence.toml web2 --size 20GiB --cache 2GiB --socket /run/virtbench/web2.sock")]
@@ -378,7 +379,8 @@ pub struct AddArgs {
 /// `virtbench fence remove`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The fence must not be served. The others stay where they are; what the cache alone has of them is written to them first.
+The others stay where they are; what the cache alone has of them is written to them first. A daemon may serve the fence: the disk \
+must have no client, and clients of the others wait meanwhile.
 
 Example:
   virtbench fence remove fence.toml web2 --force")]

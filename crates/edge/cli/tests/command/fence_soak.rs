@@ -112,16 +112,23 @@ impl Soak {
         }
     }
 
-    fn come_and_go(&self, daemon: Daemon) {
-        self.kill(daemon);
+    /// Another disk while the others are used; then it goes, at work or after a kill.
+    fn come_and_go(&mut self, daemon: Daemon) {
         let socket = self.fence.path("C");
         self.done("add", &["c", "--size", "4MiB", "--cache", "2MiB", "--socket", socket.to_str().unwrap()]);
-        let daemon = self.fence.serve();
-        let load =
-            self.fence.load("C", &["--verify", "--size", "4MiB", "--time", "200ms", "--flush-every", "9"]);
+        let load = self.fence.load(
+            "C",
+            &["--verify", "--read", "50", "--size", "4MiB", "--time", "200ms", "--flush-every", "9"],
+        );
         assert_eq!(load.code(), 0, "{load:?}");
-        self.kill(daemon);
-        self.done("remove", &["c", "--force"]);
+        if self.random.below(2) == 0 {
+            self.kill(daemon);
+            self.done("remove", &["c", "--force"]);
+        } else {
+            self.done("remove", &["c", "--force"]);
+            self.pause();
+            self.kill(daemon);
+        }
     }
 
     /// One daemon's life and what comes after it.

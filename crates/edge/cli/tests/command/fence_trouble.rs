@@ -224,7 +224,6 @@ fn a_disk_comes_and_goes_and_the_others_keep_what_they_have() {
     assert_eq!(fence.load("A", &[&WRITE[..], &["20"]].concat()).code(), 0);
     let third = fence.path("C");
     let add = ["c", "--size", "8MiB", "--cache", "4MiB", "--socket", third.to_str().unwrap()];
-    refused(&fence.command("add", &add), 3, "in use by another daemon");
     assert_eq!(daemon.stop().code(), 0);
     refused(&fence.command("add", &["a", "--size", "8MiB", "--cache", "4MiB", "--export", "a"]), 2, "disk a");
     refused(
@@ -251,4 +250,52 @@ fn a_disk_comes_and_goes_and_the_others_keep_what_they_have() {
     }
     assert_eq!(daemon.stop().code(), 0);
     assert_eq!(fence.command("inspect", &["--data"]).code(), 0);
+}
+
+#[test]
+fn a_disk_comes_and_goes_while_a_confined_daemon_serves_the_others() {
+    let fence = Fence::formatted(CACHED);
+    let daemon = fence.serve();
+    let load = fence.begin_load("A", &["--verify", "--read", "50", "--time", "6s"]);
+    let third = fence.path("C");
+    let add = ["c", "--size", "8MiB", "--cache", "4MiB", "--socket", third.to_str().unwrap()];
+    let before = fs::read_to_string(fence.path("fence.toml")).unwrap();
+    for _ in 0..2 {
+        let added = fence.command("add", &add);
+        assert_eq!(added.code(), 0, "{added:?}");
+        assert!(added.stderr.contains("disk c is there; the daemon serves it"), "{added:?}");
+        // As if the command had been killed before it changed the file: the same again completes it.
+        fs::write(fence.path("fence.toml"), &before).unwrap();
+    }
+    assert_eq!(fence.command("add", &add).code(), 0);
+    assert_eq!(fence.load("C", &[&WRITE[..], &["20"]].concat()).code(), 0);
+    let before = fs::read_to_string(fence.path("fence.toml")).unwrap();
+    for _ in 0..2 {
+        fs::write(fence.path("fence.toml"), &before).unwrap();
+        let removed = fence.command("remove", &["b", "--force"]);
+        assert_eq!(removed.code(), 0, "{removed:?}");
+    }
+    assert!(!fence.path("B").exists(), "its socket goes");
+    refused(&fence.command("remove", &["a", "--force"]), 3, "the control socket is named after another disk");
+    let load = finish(load);
+    assert_eq!(load.code(), 0, "{load:?}");
+    let text = fs::read_to_string(fence.path("fence.toml")).unwrap();
+    assert!(!text.contains("name = \"b\"") && text.contains("name = \"c\""), "{text}");
+    assert_eq!(fence.load("C", &["--verify", "--read", "50", "--time", "300ms", "--size", "1MiB"]).code(), 0);
+    // What was answered and never flushed is in the new cache's log in memory.
+    daemon.kill();
+    let daemon = fence.serve();
+    for (disk, size) in [("A", "16MiB"), ("C", "1MiB")] {
+        let read = fence.load(disk, &["--verify-only", "--size", size]);
+        assert_eq!(read.code(), 0, "{read:?}");
+    }
+    assert_eq!(daemon.stop().code(), 0);
+    assert_eq!(fence.command("inspect", &["--data"]).code(), 0);
+    let logs =
+        fs::read_dir(fence.path("")).unwrap().filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    assert_eq!(
+        logs.filter(|name| name.starts_with("virtbench-fence-")).count(),
+        0,
+        "no log in memory is left"
+    );
 }

@@ -117,7 +117,7 @@ impl Drain<'_> {
 
     fn write_back(&self, give_up: bool, superblocks: &[u8]) -> Result<(Moved, Vec<String>), ResizeError> {
         let ((file, device), (fast, name)) = (self.home, self.fast);
-        let held = Held { file, fast, name, label: &self.label, config: self.config };
+        let held = Held { file, fast, name, label: &self.label, config: self.config, memory: None };
         if !give_up {
             held::check(&self.label, device, self.fast, &self.config.cache.memory)?;
             return Ok((held.write_back(&held.inspect()?, false)?, Vec::new()));

@@ -4,13 +4,13 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use virtbench_fence::cache::{BLOCK_BYTES, Inspection, LiveBlock};
+use virtbench_fence::cache::{BLOCK_BYTES, Inspection, LiveBlock, MemoryLog};
 
 use super::given_up::{GivenUp, Lost, Why};
 use super::resize_error::{ResizeError, io};
 use super::salvage::{read_again, read_what_can_be};
 use crate::attach;
-use crate::cache_metadata::{image, inspected, logs, superblocks};
+use crate::cache_metadata::{image, inspected, inspected_with, logs, superblocks};
 use crate::config::Config;
 use crate::label::Label;
 use crate::memory_log;
@@ -43,6 +43,8 @@ pub(super) struct Held<'a> {
     pub(super) name: &'a str,
     pub(super) label: &'a Label,
     pub(super) config: &'a Config,
+    /// The log in memory of the daemon that serves it; else it is looked for.
+    pub(super) memory: Option<&'a MemoryLog>,
 }
 
 /// Blocks that were written to their disks, and those that could not be.
@@ -59,7 +61,10 @@ impl Held<'_> {
     /// It cannot be believed, or belongs to other disks.
     pub(super) fn inspect(&self) -> Result<Inspection, ResizeError> {
         let (superblocks, logs) = image(self.fast, self.name)?;
-        let found = inspected(self.name, &superblocks, &logs, &self.config.cache.memory)?;
+        let found = match self.memory {
+            Some(_) => inspected_with(self.name, &superblocks, &logs, self.memory)?,
+            None => inspected(self.name, &superblocks, &logs, &self.config.cache.memory)?,
+        };
         if let Some(fault) = found.faults.first() {
             return Err(ResizeError::Damaged { device: self.name.to_owned(), fault: fault.to_string() });
         }

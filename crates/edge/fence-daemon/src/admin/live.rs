@@ -1,9 +1,9 @@
-//! What a daemon changes of itself while it serves: a disk grows, slots and shares are given anew.
+//! What a daemon changes of itself while it serves: a disk grows, slots and shares are given anew; `live_members` has the rest.
 //!
 //! This runs beside the scheduler's thread. The devices change first, by the steps of `resize`, so that what guests are
 //! told outlives the daemon; then the thread that serves goes by it. New room is zeroed past the scheduler.
 
-use virtbench_fence::cache::{MemoryLog, identity};
+use virtbench_fence::cache::identity;
 use virtbench_fence::{DiskId, SchedulerConfig};
 
 use super::edit::{DiskEdit, RotationEdit};
@@ -13,20 +13,37 @@ use crate::cache_metadata::superblocks;
 use crate::config::Config;
 use crate::devices::Devices;
 use crate::label::{Label, LabelError};
+use crate::memory_log::Kept;
+use crate::metrics::Board;
 use crate::serve_error::ServeError;
 
 /// The devices of a daemon at work, and what it goes by.
 pub struct Live {
-    devices: Devices,
-    config: Config,
+    pub(super) devices: Devices,
+    pub(super) config: Config,
     /// Of the cache, where there is one.
-    memory: Option<MemoryLog>,
+    pub(super) memory: Kept,
+    /// No disk's part of the cache is damaged.
+    pub(super) is_whole: bool,
+    /// Where the figures of all disks are shown.
+    pub(super) board: Board,
 }
 
 impl Live {
     /// `config` is what is served, with predictions in it.
-    pub(crate) const fn new(devices: Devices, config: Config, memory: Option<MemoryLog>) -> Self {
-        Self { devices, config, memory }
+    pub(crate) const fn new(
+        devices: Devices,
+        config: Config,
+        memory: Kept,
+        is_whole: bool,
+        board: Board,
+    ) -> Self {
+        Self { devices, config, memory, is_whole, board }
+    }
+
+    /// The figures of all disks.
+    pub(crate) const fn board(&self) -> &Board {
+        &self.board
     }
 
     /// Has a disk grow where it is. The new size is stable before `serve` gets it, which then lets clients use it.
@@ -40,7 +57,8 @@ impl Live {
         mut progress: impl FnMut(ResizeStep),
         serve: impl FnOnce(DiskId, u64) -> Result<(), ResizeError>,
     ) -> Result<(), ResizeError> {
-        let Self { devices, config, memory } = self;
+        let Self { devices, config, .. } = self;
+        let memory = self.memory.log();
         let name = &change.disk;
         let plan = Plan::new(devices, config, change)?;
         let disk = config.disks.iter().position(|disk| disk.name == *name);
@@ -55,9 +73,7 @@ impl Live {
                 "cannot become smaller while it is served: requests in flight may lie behind its end",
             );
         }
-        let moves =
-            plan.label.disks.iter().zip(&plan.placed.disks).any(|(a, b)| a.offset_bytes != b.offset_bytes);
-        if moves {
+        if plan.moves() {
             return served("has no room behind it and would have to move");
         }
         if plan.label != plan.placed {

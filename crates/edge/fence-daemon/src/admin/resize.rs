@@ -104,7 +104,7 @@ pub(super) fn go_over(
     let mut kept = None;
     if let (Some((fast, name)), true) = (devices.file(1), plan.has_cache()) {
         let (file, _) = home_of(devices)?;
-        let held = Held { file, fast, name, label: &plan.label, config };
+        let held = Held { file, fast, name, label: &plan.label, config, memory: None };
         let found = held.inspect()?;
         kept = plan.can_keep(&found).then_some(found.uuid);
         let written = if kept.is_some() { 0 } else { held.write_back(&found, false)?.written };
@@ -171,6 +171,12 @@ impl Plan {
         Ok(Self { home: devices.home, label, placed, new, fence })
     }
 
+    /// Whether a disk that stays would have to be copied.
+    pub(super) fn moves(&self) -> bool {
+        let mut stay = self.placed.disks.iter().filter_map(|is| Some((self.label.named(&is.name)?, is)));
+        stay.any(|(was, is)| was.offset_bytes != is.offset_bytes)
+    }
+
     pub(super) const fn has_cache(&self) -> bool {
         matches!(self.fence.backing, Backing::Cached(_))
     }
@@ -202,6 +208,16 @@ impl Plan {
         kept: Option<([u8; 16], &MemoryLog)>,
         tell: &mut dyn FnMut(ResizeStep) -> Result<(), ResizeError>,
     ) -> Result<(), ResizeError> {
+        self.make_room(devices, tell)?;
+        self.divide(devices, kept, tell)
+    }
+
+    /// Disks have the places that they will have: what is not known of them is zero. What was there before stays valid.
+    pub(super) fn make_room(
+        &self,
+        devices: &Devices,
+        tell: &mut dyn FnMut(ResizeStep) -> Result<(), ResizeError>,
+    ) -> Result<(), ResizeError> {
         let Self { label, placed, .. } = self;
         let (file, device) = home_of(devices)?;
         for is in &placed.disks {
@@ -222,7 +238,18 @@ impl Plan {
                 tell(ResizeStep::Zeroed)?;
             }
         }
-        file.sync_all().map_err(|source| io(device, "syncing", source))?;
+        file.sync_all().map_err(|source| io(device, "syncing", source).into())
+    }
+
+    /// The cache and the label go by the new sizes, in rooms that have been made.
+    pub(super) fn divide(
+        &self,
+        devices: &Devices,
+        kept: Option<([u8; 16], &MemoryLog)>,
+        tell: &mut dyn FnMut(ResizeStep) -> Result<(), ResizeError>,
+    ) -> Result<(), ResizeError> {
+        let Self { label, placed, .. } = self;
+        let (file, device) = home_of(devices)?;
         let divided = |tell: &mut dyn FnMut(ResizeStep) -> Result<(), ResizeError>| match placed == label {
             true => Ok(()),
             false => tell(ResizeStep::Label),

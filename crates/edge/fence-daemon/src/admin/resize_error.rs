@@ -56,6 +56,9 @@ pub enum ResizeError {
     /// Not while guests use it.
     #[error("{0}: stop the daemon and give the same command again")]
     Served(String),
+    /// Not as things stand.
+    #[error("{0}: nothing has changed")]
+    NotNow(String),
     /// The caller has had enough; the same again goes on.
     #[error("interrupted: the same command again completes it")]
     Interrupted,

@@ -34,6 +34,10 @@ impl<'de> Deserialize<'de> for Size {
                 u64::try_from(value).map(Size).map_err(|_| E::invalid_value(Unexpected::Signed(value), &self))
             }
 
+            fn visit_u64<E: Error>(self, value: u64) -> Result<Size, E> {
+                Ok(Size(value))
+            }
+
             fn visit_str<E: Error>(self, value: &str) -> Result<Size, E> {
                 parse_bytes(value).map(Size).map_err(E::custom)
             }

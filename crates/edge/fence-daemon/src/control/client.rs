@@ -1,12 +1,16 @@
 //! Asking a running daemon.
 
-use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
+use std::io::{self, BufRead, BufReader, ErrorKind, IoSlice, Read, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::BorrowedFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use thiserror::Error;
 
+use super::visitor::MOST_HANDED;
 use super::{Answer, Question, Refusal};
 use crate::admin::ResizeStep;
 
@@ -47,12 +51,21 @@ pub enum ControlError {
 ///
 /// # Errors
 /// It refuses, ends, or cannot be reached.
-pub fn ask(
+pub fn ask(path: &Path, question: &Question, progress: impl FnMut(ResizeStep)) -> Result<bool, ControlError> {
+    ask_handing(path, question, &[], progress)
+}
+
+/// The same, with descriptors that go to the daemon.
+///
+/// # Errors
+/// As for [`ask`].
+pub fn ask_handing(
     path: &Path,
     question: &Question,
+    handed: &[BorrowedFd<'_>],
     mut progress: impl FnMut(ResizeStep),
 ) -> Result<bool, ControlError> {
-    answered(path, question, |answer| match answer {
+    answered(path, question, handed, |answer| match answer {
         Answer::ResizeStep(step) => progress(step),
         Answer::Figures(_) | Answer::Done | Answer::Refused { .. } => {}
     })
@@ -64,7 +77,7 @@ pub fn ask(
 /// It refuses, ends, or cannot be reached.
 pub fn figures(path: &Path) -> Result<Option<String>, ControlError> {
     let mut text = None;
-    answered(path, &Question::Figures, |answer| {
+    answered(path, &Question::Figures, &[], |answer| {
         if let Answer::Figures(figures) = answer {
             text = Some(figures);
         }
@@ -72,8 +85,23 @@ pub fn figures(path: &Path) -> Result<Option<String>, ControlError> {
     Ok(text)
 }
 
+/// Sends as much of a text as goes at once, and all descriptors with it.
+fn send_with(stream: &UnixStream, text: &[u8], handed: &[BorrowedFd<'_>]) -> io::Result<usize> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_HANDED))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !handed.is_empty() && !control.push(SendAncillaryMessage::ScmRights(handed)) {
+        return Err(io::Error::new(ErrorKind::InvalidInput, "too many descriptors"));
+    }
+    Ok(sendmsg(stream, &[IoSlice::new(text)], &mut control, SendFlags::NOSIGNAL)?)
+}
+
 /// Asks, and has `each` answer before the last.
-fn answered(path: &Path, question: &Question, mut each: impl FnMut(Answer)) -> Result<bool, ControlError> {
+fn answered(
+    path: &Path,
+    question: &Question,
+    handed: &[BorrowedFd<'_>],
+    mut each: impl FnMut(Answer),
+) -> Result<bool, ControlError> {
     let fails = |source: io::Error| match source.kind() {
         ErrorKind::ConnectionReset | ErrorKind::BrokenPipe | ErrorKind::UnexpectedEof => {
             ControlError::Gone { path: path.to_owned() }
@@ -91,7 +119,8 @@ fn answered(path: &Path, question: &Question, mut each: impl FnMut(Answer)) -> R
     stream.set_write_timeout(Some(WRITE_LIMIT)).map_err(fails)?;
     let mut text = serde_json::to_vec(question).map_err(|error| fails(error.into()))?;
     text.push(b'\n');
-    stream.write_all(&text).map_err(fails)?;
+    let sent = send_with(&stream, &text, handed).map_err(fails)?;
+    stream.write_all(&text[sent..]).map_err(fails)?;
     let mut lines = BufReader::new(stream);
     loop {
         let mut line = Vec::new();

@@ -4,12 +4,14 @@
 
 mod client;
 mod server;
+mod visitor;
 
 use serde::{Deserialize, Serialize};
 
 use crate::admin::{Change, DiskEdit, ResizeStep, RotationEdit};
+use crate::config::DiskTable;
 
-pub use client::{ControlError, ask, figures};
+pub use client::{ControlError, ask, ask_handing, figures};
 pub use server::Control;
 
 /// The longest question, in bytes.
@@ -27,6 +29,13 @@ pub enum Question {
         disks: Vec<DiskEdit>,
         /// Of all.
         rotation: RotationEdit,
+    },
+    /// A disk more. Its socket comes with the question, where it has one, then the new cache's log in memory, where there is a cache.
+    Add(Box<DiskTable>),
+    /// A disk less, with all that it holds. The new cache's log comes with the question, where there is a cache.
+    Remove {
+        /// Its name.
+        disk: String,
     },
     /// How things stand.
     Figures,
@@ -57,6 +66,8 @@ pub enum Answer {
 pub enum Refusal {
     /// What was asked for does not fit.
     Value,
+    /// There is no such disk.
+    NoDisk,
     /// Not on these devices, or not while they are served.
     Target,
     /// The cache cannot be believed.

@@ -11,13 +11,14 @@ use std::time::Duration;
 use rustix::event::{EventfdFlags, eventfd};
 use virtbench_fence::{DiskId, SchedulerConfig};
 
+use super::visitor::Visitor;
 use super::{Answer, MOST_QUESTION_BYTES, Question, Refusal};
-use crate::admin::{Live, ResizeError};
+use crate::admin::{Handed, Live, ResizeError, Serving};
 use crate::frontend::listen::Listener;
 use crate::frontend::{Done, FrontEnd, Host};
 use crate::journal::Journal;
-use crate::metrics::Metrics;
-use crate::questions::{Asked, Bounds, Desk};
+use crate::questions::{self, Bounds, Desk};
+use crate::requests::asked::{Asked, Change, Wish};
 use crate::ring::Interest;
 
 const LISTENER: u64 = 0;
@@ -32,10 +33,15 @@ const READ_LIMIT: Duration = Duration::from_secs(2);
 /// How long the scheduler's thread may take; it is never busy for long.
 const ORDER_LIMIT: Duration = Duration::from_secs(30);
 
+/// How long it may take to rest; longer than it gives itself.
+const REST_LIMIT: Duration = Duration::from_secs(40);
+
 /// What the scheduler's thread is to do.
 enum What {
     Grow(DiskId, u64),
     Reschedule(SchedulerConfig),
+    /// What is of the whole loop.
+    Wish(Wish),
 }
 
 struct Order {
@@ -59,7 +65,7 @@ impl Control {
     ///
     /// # Errors
     /// No thread or descriptor is left.
-    pub fn start(listener: Listener, live: Live, figures: Arc<Metrics>) -> io::Result<Self> {
+    pub fn start(listener: Listener, live: Live) -> io::Result<Self> {
         let bell = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         let (clients, waiting) = sync_channel(MOST_WAITING);
         let (send, orders) = sync_channel(1);
@@ -67,7 +73,7 @@ impl Control {
         let (arrivals, arrived) = UnixStream::pair()?;
         arrivals.set_nonblocking(true)?;
         arrived.set_nonblocking(true)?;
-        let work = move || work(&waiting, &arrived, live, &(scheduler, figures));
+        let work = move || work(&waiting, &arrived, live, &scheduler);
         thread::Builder::new().name("control".into()).spawn(work)?;
         Ok(Self { listener, clients, arrivals, orders, bell, journal: Journal::new("control".into()) })
     }
@@ -92,6 +98,10 @@ impl Control {
             let done = match what {
                 What::Grow(disk, size_bytes) => host.grow_disk(disk, size_bytes),
                 What::Reschedule(scheduler) => host.reschedule(&scheduler),
+                What::Wish(wish) => {
+                    host.ask(Asked { wish, answer });
+                    continue;
+                }
             };
             let _ = answer.try_send(done.map_err(|error| error.to_string()));
         }
@@ -121,28 +131,46 @@ struct Scheduler {
 }
 
 impl Scheduler {
-    fn order(&self, what: What) -> Result<(), ResizeError> {
+    fn order(&self, what: What, limit: Duration) -> Result<(), ResizeError> {
         // Without an answer the daemon is ending.
         let (answer, answered) = sync_channel(1);
         self.orders.send(Order { what, answer }).map_err(|_| ResizeError::Interrupted)?;
         let _ = rustix::io::write(&*self.bell, &1u64.to_ne_bytes());
-        let done = answered.recv_timeout(ORDER_LIMIT).map_err(|_| ResizeError::Interrupted)?;
+        let done = answered.recv_timeout(limit).map_err(|_| ResizeError::Interrupted)?;
         done.map_err(ResizeError::Value)
     }
 }
 
-fn work(
-    clients: &Receiver<UnixStream>,
-    arrived: &UnixStream,
-    mut live: Live,
-    daemon: &(Scheduler, Arc<Metrics>),
-) {
+impl Serving for Scheduler {
+    fn rest(&self, leaves: Option<DiskId>) -> Result<(), ResizeError> {
+        let rested = self.order(What::Wish(Wish::Rest { leaves }), REST_LIMIT);
+        rested.map_err(|error| match error {
+            ResizeError::Value(why) => ResizeError::NotNow(why),
+            error => error,
+        })
+    }
+
+    fn go_on(&self) {
+        let _ = self.order(What::Wish(Wish::GoOn), ORDER_LIMIT);
+    }
+
+    fn change(&self, change: Change) -> Result<(), ResizeError> {
+        self.order(What::Wish(Wish::Change(Box::new(change))), ORDER_LIMIT)
+    }
+
+    fn end(&self) {
+        let _ = self.order(What::Wish(Wish::End), ORDER_LIMIT);
+    }
+}
+
+fn work(clients: &Receiver<UnixStream>, arrived: &UnixStream, mut live: Live, scheduler: &Scheduler) {
     let journal = Journal::new("control".into());
     let mut desk = Desk::new(BOUNDS);
     while wait(&desk, arrived).is_ok() {
-        clients.try_iter().for_each(|client| desk.admit(client));
-        for Asked { question, mut stream, .. } in desk.turn(|question| question.ends_with(b"\n")) {
-            let answer = answer(&question, &mut live, daemon, &mut stream);
+        clients.try_iter().for_each(|client| desk.admit(Visitor::new(client)));
+        for asked in desk.turn(|question| question.ends_with(b"\n")) {
+            let questions::Asked { question, stream: Visitor { mut stream, handed }, .. } = asked;
+            let answer = answer(&question, handed, &mut live, scheduler, &mut stream);
             if let Answer::Refused { why, .. } = &answer {
                 journal.note(format_args!("refused: {why}"));
             }
@@ -152,7 +180,7 @@ fn work(
 }
 
 /// Until there is something to do; an error is the end.
-fn wait(desk: &Desk<UnixStream>, mut arrived: &UnixStream) -> io::Result<()> {
+fn wait(desk: &Desk<Visitor>, mut arrived: &UnixStream) -> io::Result<()> {
     if desk.wait(arrived.as_fd())? {
         match arrived.read(&mut [0; MOST_WAITING]) {
             Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
@@ -173,8 +201,9 @@ fn say(client: &mut UnixStream, answer: &Answer) -> io::Result<()> {
 
 fn answer(
     text: &[u8],
+    handed: Vec<OwnedFd>,
     live: &mut Live,
-    (scheduler, figures): &(Scheduler, Arc<Metrics>),
+    scheduler: &Scheduler,
     client: &mut UnixStream,
 ) -> Answer {
     let done = match serde_json::from_slice(text) {
@@ -183,17 +212,26 @@ fn answer(
             &change,
             // A client that left may ask again; what was begun is finished.
             |step| drop(say(client, &Answer::ResizeStep(step))),
-            |disk, size_bytes| scheduler.order(What::Grow(disk, size_bytes)),
+            |disk, size_bytes| scheduler.order(What::Grow(disk, size_bytes), ORDER_LIMIT),
         ),
         Ok(Question::Figures) => {
             // More than a socket has room for: a client that does not read is not waited for.
             let limits =
                 client.set_nonblocking(false).and_then(|()| client.set_write_timeout(Some(READ_LIMIT)));
-            drop(limits.and_then(|()| say(client, &Answer::Figures(figures.text()))));
+            let figures = live.board().now().text();
+            drop(limits.and_then(|()| say(client, &Answer::Figures(figures))));
             Ok(())
         }
+        Ok(Question::Add(disk)) => {
+            let handed = Handed::of(disk.socket.is_some(), handed);
+            live.add(&disk, handed, scheduler, &mut |step| drop(say(client, &Answer::ResizeStep(step))))
+        }
+        Ok(Question::Remove { disk }) => {
+            let handed = Handed::of(false, handed);
+            live.remove(&disk, handed, scheduler, &mut |step| drop(say(client, &Answer::ResizeStep(step))))
+        }
         Ok(Question::Reslot { disks, rotation }) => {
-            live.reslot(&disks, rotation, |slots| scheduler.order(What::Reschedule(slots)))
+            live.reslot(&disks, rotation, |slots| scheduler.order(What::Reschedule(slots), ORDER_LIMIT))
         }
     };
     match done {
@@ -204,7 +242,8 @@ fn answer(
 
 const fn kind(error: &ResizeError) -> Refusal {
     match error {
-        ResizeError::NoDisk(_) | ResizeError::Value(_) | ResizeError::Shrinks { .. } => Refusal::Value,
+        ResizeError::NoDisk(_) => Refusal::NoDisk,
+        ResizeError::Value(_) | ResizeError::Shrinks { .. } => Refusal::Value,
         ResizeError::Damaged { .. } => Refusal::Damaged,
         ResizeError::Serve(crate::ServeError::Config(_) | crate::ServeError::Load(_)) => Refusal::Value,
         _ => Refusal::Target,

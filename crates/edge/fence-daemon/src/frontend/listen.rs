@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{self, ErrorKind};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -82,6 +83,33 @@ impl Listener {
         })?;
         let inode = (metadata.dev(), metadata.ino());
         Ok(Self { socket: UnixListener::from(socket), path: path.to_owned(), inode })
+    }
+
+    /// A socket that somebody else has bound to `path`, and that listens.
+    ///
+    /// # Errors
+    /// It is no such socket, or nothing is at `path`.
+    pub(crate) fn adopt(socket: OwnedFd, path: PathBuf) -> Result<Self, ListenError> {
+        let fails = |action: &'static str| {
+            let path = path.clone();
+            move |source: io::Error| ListenError::Io { path, action, source }
+        };
+        let listens = rustix::net::sockopt::socket_acceptconn(&socket)
+            .map_err(io::Error::from)
+            .map_err(fails("no listening socket was handed over"))?;
+        let facts = fs::symlink_metadata(&path).map_err(fails("cannot be examined"))?;
+        if !listens || !facts.file_type().is_socket() {
+            return Err(ListenError::NoSocket { path });
+        }
+        let socket = UnixListener::from(socket);
+        socket.set_nonblocking(true).map_err(fails("cannot be made ready"))?;
+        Ok(Self { socket, inode: (facts.dev(), facts.ino()), path })
+    }
+
+    /// The socket has another owner, who removes its name.
+    pub(crate) fn leave_name(mut self) {
+        // No file has this inode.
+        self.inode = (0, 0);
     }
 
     fn make_way(path: &Path) -> Result<(), ListenError> {

@@ -12,7 +12,9 @@ use std::os::fd::BorrowedFd;
 
 use virtbench_fence::{ChangeError, DiskId, SchedulerConfig, Time};
 
+use crate::config::DiskTable;
 use crate::memory::{Buffer, Pool, Segment};
+use crate::requests::asked::Asked;
 use crate::requests::{Core, Full};
 use crate::ring::{Interest, Ring, WatchId, Watcher};
 
@@ -53,6 +55,25 @@ pub trait FrontEnd {
 
     /// A disk has another size, all of which can be used.
     fn resized(&mut self, _disk: DiskId, _size_bytes: u64, _host: &mut Host<'_>) {}
+
+    /// The disk that it serves, if it goes with it.
+    fn serves(&self) -> Option<DiskId> {
+        None
+    }
+
+    /// Whether a client uses this disk.
+    fn has_client(&self, _disk: DiskId) -> bool {
+        false
+    }
+
+    /// Disks have other numbers, or are gone (`None`). Nothing is in flight.
+    fn renumber(&mut self, _moved: &[Option<DiskId>], _host: &mut Host<'_>) {}
+
+    /// There is a disk more, whose requests must be multiples of `block_bytes`.
+    fn disk_added(&mut self, _disk: DiskId, _table: &DiskTable, _block_bytes: u32) {}
+
+    /// What it serves is gone: it takes leave of its clients, and is not asked again.
+    fn leave(&mut self, _host: &mut Host<'_>) {}
 
     /// The daemon is about to end: requests in flight are completed after this, and no new ones are taken.
     fn stop(&mut self, _host: &mut Host<'_>) {}
@@ -107,6 +128,11 @@ impl Host<'_> {
     /// The fence refuses.
     pub fn reschedule(&mut self, scheduler: &SchedulerConfig) -> Result<(), ChangeError> {
         self.core.reschedule(scheduler)
+    }
+
+    /// Asks the loop itself for something; one thing at a time.
+    pub(crate) fn ask(&mut self, asked: Asked) {
+        self.core.asked = Some(asked);
     }
 
     /// An empty list for [`Memory::Shared`].

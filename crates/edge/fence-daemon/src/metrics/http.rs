@@ -3,11 +3,10 @@
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
-use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::Metrics;
+use super::{Board, Metrics};
 use crate::questions::{Bounds, Desk};
 
 /// A client has so long for its question and the answer, and so many ask at once.
@@ -21,15 +20,15 @@ const MOST_ANSWER_BYTES: usize = 16 << 20;
 ///
 /// # Errors
 /// The address cannot be had.
-pub fn serve(address: SocketAddr, figures: Arc<Metrics>) -> io::Result<SocketAddr> {
+pub fn serve(address: SocketAddr, board: Board) -> io::Result<SocketAddr> {
     let listener = TcpListener::bind(address)?;
     listener.set_nonblocking(true)?;
     let bound = listener.local_addr()?;
-    thread::Builder::new().name("metrics".into()).spawn(move || answer_all(&listener, &figures))?;
+    thread::Builder::new().name("metrics".into()).spawn(move || answer_all(&listener, &board))?;
     Ok(bound)
 }
 
-fn answer_all(listener: &TcpListener, figures: &Metrics) {
+fn answer_all(listener: &TcpListener, board: &Board) {
     let mut desk: Desk<TcpStream> = Desk::new(BOUNDS);
     let pause = || thread::sleep(Duration::from_millis(100));
     loop {
@@ -40,7 +39,7 @@ fn answer_all(listener: &TcpListener, figures: &Metrics) {
         }
         let is_whole = |question: &[u8]| question.windows(4).any(|end| end == b"\r\n\r\n");
         for asked in desk.turn(is_whole) {
-            let answer = answer(&asked.question, figures);
+            let answer = answer(&asked.question, &board.now());
             desk.answer(asked, answer);
         }
     }

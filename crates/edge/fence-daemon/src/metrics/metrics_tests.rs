@@ -128,7 +128,7 @@ fn figures_are_served_as_they_are_counted() {
     let so_far = [[steady, none], [none, Steadiness { deviation: Some(0.125), ..steady }]];
     set(&figures, 0, Account::Slots(account), so_far);
     set(&figures, 1, Account::Tokens(TokenAccount { ios_ns: Some(-1), bytes_ns: None }), SoFar::default());
-    let address = serve("127.0.0.1:0".parse().unwrap(), figures).unwrap();
+    let address = serve("127.0.0.1:0".parse().unwrap(), Board::new(figures)).unwrap();
     let text = fetch(address).unwrap();
     assert!(check_strictly(&text) > 40);
     has(

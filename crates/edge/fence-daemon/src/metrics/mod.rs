@@ -7,7 +7,7 @@ mod publish;
 mod response_times;
 mod text;
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use virtbench_fence::Account;
 use virtbench_fence::cache::CacheCounts;
@@ -68,7 +68,7 @@ struct CacheMetrics {
 /// What is counted.
 #[derive(Debug, Default)]
 pub struct Metrics {
-    disks: Vec<DiskMetrics>,
+    disks: Vec<Arc<DiskMetrics>>,
     caches: Vec<CacheMetrics>,
 }
 
@@ -85,7 +85,19 @@ impl Metrics {
     /// For these disks and so many partitions of the cache.
     #[must_use]
     pub fn new(disks: impl Iterator<Item = impl Into<Watched>>, caches: usize) -> Arc<Self> {
-        let disk = |Watched { name, alone }| DiskMetrics { name, alone, ..DiskMetrics::default() };
+        Self::default().followed_by(disks, caches)
+    }
+
+    /// For these disks from now on: those that were there before keep their counts.
+    pub(crate) fn followed_by(
+        &self,
+        disks: impl Iterator<Item = impl Into<Watched>>,
+        caches: usize,
+    ) -> Arc<Self> {
+        let disk = |Watched { name, alone }: Watched| {
+            let known = self.disks.iter().find(|disk| disk.name == name).cloned();
+            known.unwrap_or_else(|| Arc::new(DiskMetrics { name, alone, ..DiskMetrics::default() }))
+        };
         let disks = disks.map(Into::into).map(disk).collect();
         Arc::new(Self { disks, caches: (0..caches).map(|_| CacheMetrics::default()).collect() })
     }
@@ -129,6 +141,29 @@ impl Metrics {
                 count.set(value);
             }
         }
+    }
+}
+
+/// The figures as readers see them: others once there are other disks. Clones show the same.
+#[derive(Debug, Clone)]
+pub struct Board(Arc<Mutex<Arc<Metrics>>>);
+
+impl Board {
+    /// With these figures at first.
+    #[must_use]
+    pub fn new(figures: Arc<Metrics>) -> Self {
+        Self(Arc::new(Mutex::new(figures)))
+    }
+
+    /// The present figures.
+    #[must_use]
+    pub fn now(&self) -> Arc<Metrics> {
+        Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Shows these from now on.
+    pub(crate) fn show(&self, figures: Arc<Metrics>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = figures;
     }
 }
 

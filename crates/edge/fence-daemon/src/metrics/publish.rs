@@ -17,7 +17,7 @@ pub(crate) struct Publisher {
 
 impl Publisher {
     pub(crate) fn new(figures: Arc<Metrics>) -> Self {
-        let of = |disk: &super::DiskMetrics| (Intervals::new(disk.alone), Parts::default());
+        let of = |disk: &Arc<super::DiskMetrics>| (Intervals::new(disk.alone), Parts::default());
         let intervals = figures.disks.iter().map(of).collect();
         Self { figures, intervals }
     }

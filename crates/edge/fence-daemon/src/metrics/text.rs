@@ -258,7 +258,7 @@ impl Metrics {
     #[must_use]
     pub fn text(&self) -> String {
         let stand = |disk: &DiskMetrics| *disk.stand.lock().unwrap_or_else(PoisonError::into_inner);
-        let disks = Disks(self.disks.iter().map(|disk| (disk, stand(disk))).collect());
+        let disks = Disks(self.disks.iter().map(|disk| (&**disk, stand(disk))).collect());
         let mut text = Text(String::new());
         requests(&mut text, &disks);
         accounts(&mut text, &disks);

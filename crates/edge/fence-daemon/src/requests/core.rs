@@ -8,6 +8,7 @@ use virtbench_fence::{
     Time,
 };
 
+use super::asked::Asked;
 use super::flight::{Flights, Sources};
 use super::notes::Notes;
 use super::table::{Part, Pending, Table};
@@ -19,6 +20,9 @@ use crate::ring::Ring;
 
 /// The slow and the fast device, where they are there.
 pub(crate) type Devices = [Option<Box<dyn Backend>>; 2];
+
+/// Of requests that are of no client.
+const NO_FRONT_END: usize = usize::MAX;
 
 /// A disk has as many requests in flight as it may.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -42,6 +46,13 @@ pub struct Core {
     refused: Vec<Finished>,
     /// Disks of other sizes, for front ends to be told.
     resized: Vec<(DiskId, u64)>,
+    /// What the loop is asked for.
+    pub(crate) asked: Option<Asked>,
+    /// No request is taken: clients wait.
+    pub(crate) rests: bool,
+    /// A flush of no client's has failed.
+    pub(crate) has_failed_flush: bool,
+    facts: [Facts; 2],
     /// Completed, for front ends to be told.
     done: Vec<(usize, Done)>,
 }
@@ -70,12 +81,36 @@ impl Core {
             figures,
             refused: Vec::new(),
             resized: Vec::new(),
+            asked: None,
+            rests: false,
+            has_failed_flush: false,
+            facts,
             done: Vec::new(),
         }
     }
 
+    /// Requests of a disk that would be taken now.
     pub(crate) fn room(&self, disk: DiskId) -> usize {
-        self.requests.room(disk)
+        if self.rests { 0 } else { self.requests.room(disk) }
+    }
+
+    /// Whether nothing is under way, of clients or of the cache's own.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.pending() == 0 && self.fence.is_at_rest() && self.refused.is_empty()
+    }
+
+    /// Whether a cache keeps what a device does not take, or is not believed.
+    pub(crate) fn is_ailing(&self) -> bool {
+        self.fence.cache_counts().any(|cache| cache.failing || cache.read_only || cache.sealed)
+    }
+
+    /// Goes by another fence from now on, over the same devices. It must be at rest.
+    pub(crate) fn go_over_to(&mut self, fence: Fence, write_through: Vec<bool>, figures: Arc<Metrics>) {
+        self.flights = Flights::new(fence.scratch_blocks(), self.max_request_bytes as usize, self.facts);
+        self.requests = Table::new(write_through.len(), self.requests.most_per_disk());
+        self.publisher = Publisher::new(Arc::clone(&figures));
+        self.notes = Notes::default();
+        (self.fence, self.write_through, self.figures) = (fence, write_through, figures);
     }
 
     pub(crate) fn grow_disk(&mut self, disk: DiskId, size_bytes: u64) -> Result<(), ChangeError> {
@@ -113,7 +148,7 @@ impl Core {
 
     #[inline]
     pub(crate) fn submit(&mut self, front_end: usize, request: Request, memory: Memory) -> Result<(), Full> {
-        if self.requests.room(request.disk) == 0 {
+        if self.room(request.disk) == 0 && front_end != NO_FRONT_END {
             return Err(Full);
         }
         let mut request = request;
@@ -136,7 +171,7 @@ impl Core {
         for disk in (0..).take(self.write_through.len()) {
             let (disk, action) = (DiskId(disk), Action::Flush);
             let request = Request { tag: 0, disk, action, offset_bytes: 0, len_bytes: 0 };
-            let flushed = self.submit(usize::MAX, request, Memory::None);
+            let flushed = self.submit(NO_FRONT_END, request, Memory::None);
             debug_assert!(flushed.is_ok(), "nothing else is in flight");
         }
     }
@@ -197,6 +232,7 @@ impl Core {
             if !is_abandoned {
                 self.figures.completed(disk, request.action, request.len_bytes, response_ns, well);
             }
+            self.has_failed_flush |= front_end == NO_FRONT_END && done.result.is_err();
             self.done.push((front_end, done));
             if let Some(mut list) = list {
                 list.clear();

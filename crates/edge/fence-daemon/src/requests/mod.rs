@@ -1,5 +1,6 @@
 //! Requests from the moment when a front end hands them in until they are done: the fence decides, devices act.
 
+pub(crate) mod asked;
 mod core;
 mod flight;
 mod notes;

@@ -142,6 +142,10 @@ impl Table {
         Self { places: Vec::new(), free: Vec::new(), per_disk: vec![0; disks], most_per_disk }
     }
 
+    pub(super) const fn most_per_disk(&self) -> usize {
+        self.most_per_disk
+    }
+
     pub(super) fn room(&self, disk: DiskId) -> usize {
         self.per_disk.get(disk.index()).map_or(0, |used| self.most_per_disk.saturating_sub(*used))
     }

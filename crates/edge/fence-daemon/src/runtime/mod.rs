@@ -1,5 +1,7 @@
 //! The loop: one thread, one ring, one fence over one pair of devices, and any number of front ends.
 
+mod change;
+
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -15,6 +17,7 @@ use crate::metrics::Metrics;
 use crate::requests::Devices;
 pub use crate::requests::{Core, Full};
 use crate::ring::{Event, Interest, Ring, Watcher};
+use change::Rest;
 
 /// Entries of the ring.
 const RING_ENTRIES: u32 = 1024;
@@ -98,6 +101,10 @@ pub struct Runtime {
     handed: usize,
     /// Turns since the kernel was last looked after.
     held: usize,
+    /// Somebody waits for it to rest.
+    rest: Option<Rest>,
+    /// A change was begun that cannot be completed here.
+    has_given_up: bool,
 }
 
 impl Runtime {
@@ -130,6 +137,8 @@ impl Runtime {
             published: Time::ZERO,
             handed: 0,
             held: 0,
+            rest: None,
+            has_given_up: false,
         })
     }
 
@@ -149,7 +158,7 @@ impl Runtime {
     /// Serves until it is told to stop.
     ///
     /// # Errors
-    /// The ring fails, which nothing mends.
+    /// The ring fails, or a change of disks was begun and cannot be completed: nothing mends that here.
     pub fn run(mut self) -> io::Result<()> {
         let spin_ns = u64::try_from(self.spin.as_nanos()).unwrap_or(u64::MAX);
         self.begin();
@@ -178,7 +187,13 @@ impl Runtime {
                 (0..PAUSES).for_each(|_| std::hint::spin_loop());
             }
         }
-        self.drain()
+        let has_given_up = self.has_given_up;
+        self.drain()?;
+        if has_given_up {
+            let why = "a change of disks was begun and failed: the same command completes it";
+            return Err(io::Error::other(why));
+        }
+        Ok(())
     }
 
     /// Takes what has come and hands out what is ready, without waiting. False if nothing has come.
@@ -212,6 +227,7 @@ impl Runtime {
             }
         }
         self.each(|front_end, host| front_end.settle(host));
+        busy |= self.look_after_wishes();
         busy |= self.carry_out();
         Ok(busy || self.handed > 0)
     }
@@ -312,7 +328,8 @@ impl Runtime {
     fn until_deadline(&mut self) -> Option<Duration> {
         let devices = self.devices.iter().flatten().filter_map(|device| device.next_deadline());
         let front_ends = self.front_ends.iter().filter_map(|front_end| front_end.next_deadline());
-        let first = devices.chain(front_ends).chain(self.core.next_deadline()).min()?;
+        let rest = self.rest.as_ref().map(Rest::until);
+        let first = devices.chain(front_ends).chain(self.core.next_deadline()).chain(rest).min()?;
         self.tell_time();
         Some(Duration::from_nanos(first.since(self.core.now)))
     }

@@ -72,6 +72,12 @@ impl MemoryLog {
         Self { words, epoch }
     }
 
+    /// Other memory, zeroes at first, that is believed as long as this one.
+    #[must_use]
+    pub fn renewed(&self, words: Arc<Words>) -> Self {
+        Self { words, epoch: self.epoch }
+    }
+
     /// To be called before a superblock that takes the place of these (the first 8192 bytes of the fast device) is
     /// written: what is in here goes with either.
     ///

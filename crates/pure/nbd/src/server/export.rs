@@ -15,6 +15,8 @@ pub struct Export {
     pub min_block_bytes: u32,
     /// Requests are best multiples of this, in bytes: a power of two.
     pub preferred_block_bytes: u32,
+    /// It is served no more: nobody finds it. Exports after it keep their places.
+    pub is_withdrawn: bool,
 }
 
 impl Export {

@@ -226,7 +226,7 @@ fn list(data: &[u8], exports: &[Export], outbox: &mut Outbox<u32>) -> Result<Ans
     if !data.is_empty() {
         return Err(MALFORMED);
     }
-    for export in exports {
+    for export in exports.iter().filter(|export| !export.is_withdrawn) {
         let name = export.name.as_bytes();
         reply(outbox, opt::LIST, rep::SERVER, &[&length(name.len()), name]);
     }
@@ -238,7 +238,8 @@ fn find(name: &[u8], exports: &[Export]) -> Result<usize, Refusal> {
     if name.len() > MAX_STRING_BYTES {
         return Err((rep::ERR_TOO_BIG, "the export's name is longer than 4096 bytes"));
     }
-    exports.iter().position(|export| export.name.as_bytes() == name).ok_or(UNKNOWN)
+    let is_it = |export: &Export| !export.is_withdrawn && export.name.as_bytes() == name;
+    exports.iter().position(is_it).ok_or(UNKNOWN)
 }
 
 fn reply(outbox: &mut Outbox<u32>, option: u32, kind: u32, parts: &[&[u8]]) {

@@ -17,6 +17,7 @@ pub fn exports() -> Vec<Export> {
         read_only: false,
         min_block_bytes: 512,
         preferred_block_bytes: 4096,
+        is_withdrawn: false,
     };
     let frozen = Export { name: "frozen".into(), size_bytes: 8192, read_only: true, ..disk.clone() };
     vec![disk, frozen]

@@ -1,12 +1,16 @@
-//! `virtbench fence add` and `virtbench fence remove`
+//! `virtbench fence add` and `virtbench fence remove`: by the daemon that serves the fence, if there is one.
 
-use virtbench_fence_daemon::admin;
-use virtbench_fence_daemon::config::{DiskTable, Size};
+use std::os::fd::BorrowedFd;
+use std::path::Path;
 
-use super::resize::{broken, shown, unchanged};
+use virtbench_fence_daemon::admin::{self, Offer, ResizeError, ResizeStep};
+use virtbench_fence_daemon::config::{Config, DiskTable, Size};
+use virtbench_fence_daemon::control::{ControlError, Question, Refusal, ask, ask_handing};
+
+use super::resize::{asked_again, broken, shown, unchanged};
 use super::serve::load;
 use crate::args::fence::{AddArgs, RemoveArgs};
-use crate::exit::Outcome;
+use crate::exit::{Failure, Outcome};
 use crate::interrupt;
 use crate::say::tell;
 
@@ -22,28 +26,67 @@ pub fn add(args: &AddArgs) -> Outcome {
         ..DiskTable::new(args.disk.clone(), args.size)
     };
     let (bar, mut tell) = shown("adding the disk");
-    let added = admin::add(&config, &disk, |step| {
-        tell(step);
-        !interrupt::requested()
-    });
+    let question = Question::Add(Box::new(disk.clone()));
+    let is_served = served(&config, &question, disk.socket.as_deref(), &mut tell)?;
+    if !is_served {
+        let added = admin::add(&config, &disk, |step| {
+            tell(step);
+            !interrupt::requested()
+        });
+        added.map_err(broken)?;
+    }
     bar.finish_and_clear();
-    added.map_err(broken)?;
     admin::add_to_file(&args.config, &disk).map_err(unchanged)?;
-    tell!("virtbench fence: disk {} is there; the next daemon serves it", args.disk);
+    let who = if is_served { "the daemon serves it" } else { "the next daemon serves it" };
+    tell!("virtbench fence: disk {} is there; {who}", args.disk);
     Ok(())
 }
 
 /// The same.
 pub fn remove(args: &RemoveArgs) -> Outcome {
     let config = load(&args.config)?;
+    if config.disks.iter().all(|disk| disk.name != args.disk) {
+        return Err(broken(ResizeError::NoDisk(args.disk.clone())));
+    }
     let (bar, mut tell) = shown("removing the disk");
-    let removed = admin::remove(&config, &args.disk, |step| {
-        tell(step);
-        !interrupt::requested()
-    });
+    let question = Question::Remove { disk: args.disk.clone() };
+    if !served(&config, &question, None, &mut tell)? {
+        let removed = admin::remove(&config, &args.disk, |step| {
+            tell(step);
+            !interrupt::requested()
+        });
+        removed.map_err(broken)?;
+    }
     bar.finish_and_clear();
-    removed.map_err(broken)?;
     admin::remove_from_file(&args.config, &args.disk).map_err(unchanged)?;
     tell!("virtbench fence: disk {} is gone", args.disk);
     Ok(())
+}
+
+/// Has a running daemon do it, which is handed what it may not open itself. False if there is none. A daemon that has done it
+/// already, and was not heard, says so.
+fn served(
+    config: &Config,
+    question: &Question,
+    socket: Option<&Path>,
+    tell: &mut dyn FnMut(ResizeStep),
+) -> Result<bool, Failure> {
+    let Some(control) = config.control_socket().filter(|control| control.exists()) else { return Ok(false) };
+    let offer = match Offer::make(config, socket) {
+        Ok(offer) => offer,
+        Err(error) => {
+            let is_known = matches!(ask(&control, question, &mut *tell), Ok(true));
+            return if is_known { Ok(true) } else { Err(broken(error)) };
+        }
+    };
+    let handed: Vec<BorrowedFd<'_>> = offer.descriptors().collect();
+    let is_served =
+        asked_again(config, &mut |control| match ask_handing(control, question, &handed, &mut *tell) {
+            Err(ControlError::Refused { kind: Refusal::NoDisk, .. }) => Ok(true),
+            answer => answer,
+        })?;
+    if is_served {
+        offer.taken();
+    }
+    Ok(is_served)
 }

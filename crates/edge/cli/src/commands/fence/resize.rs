@@ -1,5 +1,6 @@
 //! `virtbench fence resize` and `virtbench fence reslot`: by the daemon that serves it, if there is one.
 
+use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
@@ -54,11 +55,23 @@ pub fn execute(args: &ResizeArgs) -> Outcome {
 }
 
 /// Has a running daemon do it. False if there is none, or no more.
-fn served(config: &Config, question: &Question, tell: &mut dyn FnMut(ResizeStep)) -> Result<bool, Failure> {
+pub(super) fn served(
+    config: &Config,
+    question: &Question,
+    tell: &mut dyn FnMut(ResizeStep),
+) -> Result<bool, Failure> {
+    asked_again(config, &mut |socket| ask(socket, question, &mut *tell))
+}
+
+/// Asks a running daemon, again if it ends in the middle. False if there is none, or no more.
+pub(super) fn asked_again(
+    config: &Config,
+    ask: &mut dyn FnMut(&Path) -> Result<bool, ControlError>,
+) -> Result<bool, Failure> {
     let Some(socket) = config.control_socket() else { return Ok(false) };
     let mut attempts = 1..ATTEMPTS;
     loop {
-        match ask(&socket, question, &mut *tell) {
+        match ask(&socket) {
             Err(ControlError::Gone { .. }) if attempts.next().is_some() => thread::sleep(PAUSE),
             answer => return answer.map_err(refused),
         }
@@ -114,7 +127,7 @@ pub(super) fn broken(error: ResizeError) -> Failure {
     let kind = match error {
         ResizeError::Serve(error) => return failure(error),
         ResizeError::NoDisk(_) | ResizeError::Value(_) | ResizeError::Shrinks { .. } => Kind::Usage,
-        ResizeError::NoRoom { .. } | ResizeError::Served(_) => Kind::Target,
+        ResizeError::NoRoom { .. } | ResizeError::Served(_) | ResizeError::NotNow(_) => Kind::Target,
         ResizeError::Damaged { .. } | ResizeError::OfOtherDisks { .. } => Kind::Inconsistent,
         ResizeError::Interrupted => Kind::Interrupted,
     };
@@ -123,7 +136,7 @@ pub(super) fn broken(error: ResizeError) -> Failure {
 
 fn refused(error: ControlError) -> Failure {
     let kind = match error {
-        ControlError::Refused { kind: Refusal::Value, .. } => Kind::Usage,
+        ControlError::Refused { kind: Refusal::Value | Refusal::NoDisk, .. } => Kind::Usage,
         ControlError::Refused { kind: Refusal::Damaged, .. } => Kind::Inconsistent,
         ControlError::Refused { kind: Refusal::Target, .. }
         | ControlError::Gone { .. }

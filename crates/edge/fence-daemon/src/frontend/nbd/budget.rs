@@ -18,6 +18,8 @@ struct Waiter {
 /// Bytes that may be held, and those that are.
 #[derive(Debug)]
 pub(super) struct Budget {
+    /// Kept for all exports together.
+    shared_out_bytes: u64,
     /// Of each export alone.
     share_bytes: u64,
     /// Of all exports together, beyond their shares.
@@ -34,12 +36,19 @@ impl Budget {
     pub(super) fn new(most_bytes: u64, exports: usize, longest_bytes: u32) -> Self {
         let longest_bytes = Pool::rounded(longest_bytes as usize) as u64;
         Self {
+            shared_out_bytes: most_bytes / 2,
             share_bytes: most_bytes / 2 / exports.max(1) as u64,
             common_bytes: (most_bytes / 2).max(longest_bytes),
             held_bytes: vec![0; exports],
             waiters: VecDeque::new(),
             has_news: false,
         }
+    }
+
+    /// There is an export more: the shares are smaller. What is held beyond them counts as common.
+    pub(super) fn add_export(&mut self) {
+        self.held_bytes.push(0);
+        self.share_bytes = self.shared_out_bytes / self.held_bytes.len() as u64;
     }
 
     /// A buffer of at least `len_bytes`. Without one, `who` waits until there is memory and asks again, or
@@ -140,6 +149,18 @@ mod tests {
         assert!(budget.take_news() && !budget.take_news());
         assert!(!budget.grant(10, 0, MIB));
         assert!(budget.grant(9, 1, 32 * MIB) && budget.take_news());
+    }
+
+    #[test]
+    fn another_export_has_its_share_too() {
+        let mut budget = budget();
+        assert!((0..16).all(|who| budget.grant(who, 0, MIB)));
+        budget.add_export();
+        assert!(
+            (20..30).all(|who| budget.grant(who, 2, MIB)) && (30..40).all(|who| budget.grant(who, 1, MIB))
+        );
+        (0..16).for_each(|_| budget.release(0, MIB));
+        assert!(budget.grant(50, 0, MIB));
     }
 
     #[test]

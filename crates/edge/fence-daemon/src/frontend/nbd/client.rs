@@ -290,6 +290,11 @@ impl Client {
         self.admission == Admission::Granted
     }
 
+    /// The place of its export, once it has chosen one.
+    pub(super) const fn export(&self) -> Option<usize> {
+        self.export
+    }
+
     /// Its export, if others have to be asked about it before its requests are taken.
     pub(super) fn asks_for(&self) -> Option<usize> {
         self.export.filter(|_| self.admission == Admission::Asked)

@@ -26,6 +26,7 @@ use self::shared::Shared;
 use self::stream::Stream;
 use self::tag::{name, tag, untag};
 use super::{Done, FrontEnd, Host};
+use crate::config::DiskTable;
 use crate::ring::{Interest, WatchId};
 
 pub use listener::{Listen, Listener, NbdListenError};
@@ -237,7 +238,8 @@ impl FrontEnd for NbdFrontEnd {
     /// For those who connect from now on: the protocol cannot tell the others.
     fn resized(&mut self, disk: DiskId, size_bytes: u64, _host: &mut Host<'_>) {
         let Shared { disks, exports, .. } = &mut self.shared;
-        for (_, export) in disks.iter().zip(exports).filter(|(one, _)| **one == disk) {
+        let of_it = |(one, export): &(&DiskId, &mut Export)| **one == disk && !export.is_withdrawn;
+        for (_, export) in disks.iter().zip(exports).filter(of_it) {
             export.size_bytes = size_bytes;
         }
     }
@@ -289,6 +291,32 @@ impl FrontEnd for NbdFrontEnd {
         }
         for place in 0..self.slots.len() {
             self.with(place, host, |client, _, _, host| client.on_timer(host.now()));
+        }
+    }
+
+    fn has_client(&self, disk: DiskId) -> bool {
+        let of = |export: usize| {
+            let Shared { disks, exports, .. } = &self.shared;
+            disks.get(export) == Some(&disk) && exports.get(export).is_some_and(|one| !one.is_withdrawn)
+        };
+        self.slots.iter().filter_map(|place| place.client.as_ref()?.export()).any(of)
+    }
+
+    fn renumber(&mut self, moved: &[Option<DiskId>], _host: &mut Host<'_>) {
+        let Shared { disks, exports, .. } = &mut self.shared;
+        for (disk, export) in disks.iter_mut().zip(exports).filter(|(_, export)| !export.is_withdrawn) {
+            match moved.get(disk.index()).copied().flatten() {
+                Some(now) => *disk = now,
+                None => export.is_withdrawn = true,
+            }
+        }
+    }
+
+    fn disk_added(&mut self, disk: DiskId, table: &DiskTable, block_bytes: u32) {
+        if let Some(export) = setup::export(table, block_bytes) {
+            self.shared.disks.push(disk);
+            self.shared.exports.push(export);
+            self.shared.memory.add_export();
         }
     }
 

@@ -444,6 +444,25 @@ impl FrontEnd for VhostUserBlk {
         }
     }
 
+    fn serves(&self) -> Option<DiskId> {
+        Some(self.disk)
+    }
+
+    fn has_client(&self, disk: DiskId) -> bool {
+        disk == self.disk && self.session.is_some()
+    }
+
+    fn renumber(&mut self, moved: &[Option<DiskId>], _host: &mut Host<'_>) {
+        self.disk = moved.get(self.disk.index()).copied().flatten().unwrap_or(self.disk);
+    }
+
+    fn leave(&mut self, host: &mut Host<'_>) {
+        self.close(host, &WireError::Closed);
+        if let Some(watch) = self.listening.take() {
+            host.forget(watch);
+        }
+    }
+
     fn stop(&mut self, host: &mut Host<'_>) {
         self.stopping = true;
         self.listen_for(host, Interest::NONE);

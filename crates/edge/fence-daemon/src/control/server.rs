@@ -18,7 +18,7 @@ use crate::frontend::listen::Listener;
 use crate::frontend::{Done, FrontEnd, Host};
 use crate::journal::Journal;
 use crate::questions::{self, Bounds, Desk};
-use crate::requests::asked::{Asked, Change, Wish};
+use crate::requests::asked::{Asked, Change, HAS_CLIENT, Wish};
 use crate::ring::Interest;
 
 const LISTENER: u64 = 0;
@@ -35,6 +35,10 @@ const ORDER_LIMIT: Duration = Duration::from_secs(30);
 
 /// How long it may take to rest; longer than it gives itself.
 const REST_LIMIT: Duration = Duration::from_secs(40);
+
+/// How often, and how long from one time to the next, it is asked about a disk that has a client.
+const CLIENT_TRIES: usize = 10;
+const CLIENT_PAUSE: Duration = Duration::from_millis(100);
 
 /// What the scheduler's thread is to do.
 enum What {
@@ -143,11 +147,17 @@ impl Scheduler {
 
 impl Serving for Scheduler {
     fn rest(&self, leaves: Option<DiskId>) -> Result<(), ResizeError> {
-        let rested = self.order(What::Wish(Wish::Rest { leaves }), REST_LIMIT);
-        rested.map_err(|error| match error {
-            ResizeError::Value(why) => ResizeError::NotNow(why),
-            error => error,
-        })
+        let mut tries = 1..CLIENT_TRIES;
+        loop {
+            match self.order(What::Wish(Wish::Rest { leaves }), REST_LIMIT) {
+                // One that has just left may not be seen off yet.
+                Err(ResizeError::Value(why)) if why == HAS_CLIENT && tries.next().is_some() => {
+                    thread::sleep(CLIENT_PAUSE);
+                }
+                Err(ResizeError::Value(why)) => return Err(ResizeError::NotNow(why)),
+                done => return done,
+            }
+        }
     }
 
     fn go_on(&self) {

@@ -9,6 +9,9 @@ use crate::config::DiskTable;
 use crate::frontend::listen::Listener;
 use crate::metrics::Metrics;
 
+/// Why there is no rest: the disk that is to go has a client.
+pub(crate) const HAS_CLIENT: &str = "a client uses it: end that first";
+
 /// A wish, and who hears how it went.
 pub(crate) struct Asked {
     pub(crate) wish: Wish,

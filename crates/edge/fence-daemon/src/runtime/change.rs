@@ -7,7 +7,7 @@ use virtbench_fence::{DiskId, Time};
 use super::Runtime;
 use crate::frontend::vhost_user::{Served, VhostUserBlk};
 use crate::frontend::{Done, FrontEnd, Host};
-use crate::requests::asked::{Added, Asked, Change, Wish};
+use crate::requests::asked::{Added, Asked, Change, HAS_CLIENT, Wish};
 
 /// How long what is under way may take: clients wait as long.
 const LIMIT_NS: u64 = 20_000_000_000;
@@ -65,7 +65,7 @@ impl Runtime {
         if let Some(disk) = leaves
             && self.front_ends.iter().any(|front_end| front_end.has_client(disk))
         {
-            return Err("a client uses it: end that first".to_owned());
+            return Err(HAS_CLIENT.to_owned());
         }
         if self.core.is_ailing() {
             return Err("a cache keeps what a device does not take: see `virtbench fence status`".to_owned());

@@ -75,6 +75,7 @@ soak: setup-test
 	VIRTBENCH_KILLS=$(SOAK_KILLS) $(CARGO) test --locked -p virtbench --test command fence_serve::a_cached_disk_survives_kills_under_a_verified_load -- --exact --nocapture
 	VIRTBENCH_POWER_FAILURES=$(SOAK_POWER_FAILURES) $(CARGO) test --locked -p virtbench --test command fence_power:: -- --nocapture
 	VIRTBENCH_FENCE_ROUNDS=$(SOAK_FENCE_ROUNDS) $(CARGO) test --locked -p virtbench --test command fence_soak:: -- --nocapture
+	$(CARGO) test --locked -p virtbench --test command fence_guest:: -- --ignored --nocapture
 	VIRTBENCH_VSPHERE_VMS=$(SOAK_VMS) $(CARGO) test --locked -p virtbench-vsphere --test all inventory:: -- --nocapture
 	scripts/setup-openstack.sh
 	scripts/openstack-soak.sh

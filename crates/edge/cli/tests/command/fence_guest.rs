@@ -6,15 +6,15 @@ use std::os::unix::fs::FileExt;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::support::fence::Fence;
 use virtbench_lab::{
-    Accelerator, Environment, Filesystem, GuestConfig, GuestDisk, GuestImage, Qemu, TimeLimits, Vm,
+    Accelerator, Environment, Filesystem, GuestConfig, GuestDisk, GuestImage, Machine, Qemu, TimeLimits, Vm,
     find_adapter, find_kernel, make_filesystem, measure,
 };
 use virtbench_record::AcceleratorFacts;
-use virtbench_workload::parse_workload;
+use virtbench_workload::{AccessLine, AccessSpec, LoadSpec, parse_workload};
 
 const DISK_BYTES: u64 = 320 << 20;
 /// The first disk begins behind the label.
@@ -127,4 +127,79 @@ fn ext4_of_a_guest_is_whole_after_its_daemon_was_killed() {
 #[test]
 fn xfs_of_a_guest_is_whole_after_its_daemon_was_killed() {
     survives(Filesystem::Xfs);
+}
+
+/// Four guests, each on a disk of one fence, whose daemon is killed every minute, or every `VIRTBENCH_FENCE_PAUSE` seconds, for
+/// `VIRTBENCH_FENCE_MINUTES`. Each holds what it reads against what it wrote.
+#[test]
+#[ignore = "half an hour: make soak"]
+fn four_guests_find_what_they_wrote_though_their_daemon_is_killed_every_minute() {
+    let number =
+        |name: &str, otherwise: u64| std::env::var(name).map_or(otherwise, |text| text.parse().expect(name));
+    let (minutes, pause) = (number("VIRTBENCH_FENCE_MINUTES", 30), number("VIRTBENCH_FENCE_PAUSE", 60));
+    let names = ["A", "b", "c", "d"];
+    let fence = Fence::new("");
+    let (head, _) = CACHED.split_once("[nbd]").unwrap();
+    let disk = |name: &&str| {
+        let socket = fence.path(name).display().to_string();
+        format!(
+            "[[disk]]\nname = \"{name}\"\nsize = \"12 MiB\"\ncache = \"6 MiB\"\nsocket = \"{socket}\"\nqueues = 1\n"
+        )
+    };
+    fence.configure(&format!("{head}{}", names.iter().map(disk).collect::<String>()));
+    assert_eq!(fence.command("format", &[]).code(), 0);
+    let mut daemon = fence.serve();
+    let adapter = find_adapter("vhost-user-blk").unwrap();
+    let image = or_mend(GuestImage::new(&or_mend(find_kernel(None)), &[adapter]));
+    let guest = |name: &&str| {
+        let disk =
+            GuestDisk { server: Some(fence.path(name)), ..GuestDisk::new(adapter, fence.path("none")) };
+        let facts = AcceleratorFacts { name: "tcg".into(), why: "a test".into() };
+        let config =
+            GuestConfig { boot_limit: Duration::from_secs(180), ..GuestConfig::new(Accelerator::Tcg) };
+        let mut vm = Vm::new(name, or_mend(Qemu::find()), image.clone(), facts, config, disk);
+        or_mend(vm.start())
+    };
+    let machines: Vec<_> = names.iter().map(guest).collect();
+    let until = Instant::now() + Duration::from_secs(60 * minutes);
+    let one = |(place, mut machine): (usize, Box<dyn Machine>)| {
+        let mut operations = 0;
+        for round in 0.. {
+            let spec = LoadSpec {
+                outstanding: 8,
+                ramp_ns: 0,
+                time_ns: 20_000_000_000,
+                verify: true,
+                flush_every: Some(50),
+                seed: 100 * round + place as u64,
+                ..LoadSpec::new(AccessSpec::single(AccessLine::new(4096, 50.0, 100.0)), 12 << 20)
+            };
+            let limits = TimeLimits { prepare: Duration::from_secs(180), grace: Duration::from_secs(180) };
+            let outcome = or_mend(measure(machine.as_mut(), spec, limits, &AtomicBool::new(false))).1.outcome;
+            let damaged = outcome.verify.as_ref().unwrap().damaged();
+            assert!(outcome.errors == 0 && damaged == 0, "guest {place}, round {round}: {outcome:?}");
+            operations += outcome.total.operations;
+            if Instant::now() > until {
+                break;
+            }
+        }
+        machine.shut_down();
+        operations
+    };
+    let mut kills = 0;
+    let operations: Vec<u64> = thread::scope(|scope| {
+        let guests: Vec<_> =
+            machines.into_iter().enumerate().map(|guest| scope.spawn(move || one(guest))).collect();
+        while !guests.iter().all(|guest| guest.is_finished()) {
+            thread::sleep(Duration::from_secs(pause));
+            std::mem::replace(&mut daemon, fence.none()).kill();
+            daemon = fence.serve();
+            kills += 1;
+        }
+        guests.into_iter().map(|guest| guest.join().unwrap()).collect()
+    });
+    eprintln!("{kills} kills in {minutes} minutes; operations of each guest: {operations:?}");
+    assert_eq!(daemon.stop().code(), 0);
+    let inspected = fence.command("inspect", &["--data"]);
+    assert_eq!(inspected.code(), 0, "{inspected:?}");
 }

@@ -30,16 +30,20 @@ struct Event {
 
 /// How long services worked on an operation, by the cloud's own clock. MySQL keeps whole seconds of it, so that one operation's lengths are a second
 /// off, and their mean over many is not.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Told {
+    /// When it began, by the cloud's clock. What makes a server begins once the scheduler has found its host.
+    pub begun: SystemTime,
+    /// When the last service was done with it.
+    pub ended: SystemTime,
     /// From when the API took it until the last of it was over.
     pub elapsed: Duration,
     /// While no service worked on it: it lay in a queue.
     pub queued: Duration,
-    /// While the conductor did; with the scheduler's answer, where no event tells that apart.
-    pub conductor: Duration,
-    /// While the conductor waited for the scheduler.
-    pub scheduler: Duration,
+    /// While the conductor did, with the scheduler's answer, where no event tells that apart; nothing where it has no event, as when a server is made.
+    pub conductor: Option<Duration>,
+    /// While the conductor waited for the scheduler; nothing where that has no event.
+    pub scheduler: Option<Duration>,
     /// While hosts did.
     pub compute: Duration,
 }
@@ -93,12 +97,21 @@ impl Action {
         let scheduler = spans(&Event::is_of_scheduler);
         let compute = spans(&Event::is_of_compute);
         let conductor = spans(&|event: &Event| !event.is_of_compute() && !event.is_of_scheduler());
+        let (conducts, schedules) = (!conductor.is_empty(), !scheduler.is_empty());
         // One waits for the other: what the other does is its time alone.
         let (computing, scheduling) = (covered(&compute), covered(&scheduler));
         let conducting =
             covered(&[conductor, compute, scheduler].concat()).saturating_sub(computing + scheduling);
         let queued = elapsed.saturating_sub(covered(&all));
-        Some(Told { elapsed, queued, conductor: conducting, scheduler: scheduling, compute: computing })
+        Some(Told {
+            begun,
+            ended: last,
+            elapsed,
+            queued,
+            conductor: conducts.then_some(conducting),
+            scheduler: schedules.then_some(scheduling),
+            compute: computing,
+        })
     }
 }
 
@@ -135,10 +148,12 @@ mod tests {
         let action: Action = serde_json::from_value(told).unwrap();
         let seconds = Duration::from_secs;
         let expected = Told {
+            begun: time::parse(&at(0)).unwrap(),
+            ended: time::parse(&at(18)).unwrap(),
             elapsed: seconds(20),
             queued: seconds(7),
-            conductor: seconds(2),
-            scheduler: seconds(3),
+            conductor: Some(seconds(2)),
+            scheduler: Some(seconds(3)),
             compute: seconds(8),
         };
         assert_eq!((action.told(), action.fault("r")), (Some(expected), None));

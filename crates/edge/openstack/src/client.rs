@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -13,10 +13,12 @@ use crate::address::Address;
 use crate::clouds::{Cloud, Surroundings};
 use crate::error::OpenStackError;
 use crate::fault::FaultKind;
+use crate::looks::Pace;
 use crate::network;
 use crate::pages;
 use crate::server::{Flavor, Image, Server, Volume};
 use crate::session::{Call, Session, encoded};
+use crate::time;
 use crate::watch::{self, Watch};
 
 /// A project of a cloud, by the APIs of Keystone, Nova and Glance.
@@ -74,6 +76,13 @@ impl OpenStack {
         })
     }
 
+    /// The same, looked at so.
+    #[must_use]
+    pub fn paced(mut self, pace: Pace) -> Self {
+        self.watch.pace = pace;
+        self
+    }
+
     /// Keystone's URL.
     #[must_use]
     pub fn identity(&self) -> &str {
@@ -124,6 +133,20 @@ impl OpenStack {
         let reading = pages::each(&self.session, &Call::get("servers/detail"), limit, take)?;
         let client = begun.elapsed().saturating_sub(reading.waited);
         Ok(ListTimes { client, waited: reading.waited, retries: reading.retries })
+    }
+
+    /// Hands each server of the project to `take` that changed since a moment of the cloud's clock, removed ones too.
+    ///
+    /// # Errors
+    /// The cloud does not say.
+    pub fn each_changed_server(
+        &self,
+        since: SystemTime,
+        limit: Limit,
+        take: impl FnMut(Server),
+    ) -> Result<(), OpenStackError> {
+        let path = format!("servers/detail?changes-since={}", encoded(&time::written(since)));
+        pages::each(&self.session, &Call::get(path), limit, take).map(drop)
     }
 
     /// Hands each image that the project owns to `take`, page by page.

@@ -1,16 +1,16 @@
 //! Operations, done and followed until their end.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::PoisonError;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use virtbench_https::{Limit, Polling};
 
-use crate::actions::{Action, Told};
 use crate::client::OpenStack;
 use crate::error::OpenStackError;
 use crate::fault::{Fault, FaultKind};
+use crate::looks::Until;
 use crate::operation::{End, Operation};
 use crate::pages;
 use crate::server::Server;
@@ -36,9 +36,20 @@ impl OpenStack {
         operation: &Operation<'_>,
         limit: Limit,
     ) -> (OperationTimes, Result<Option<String>, OpenStackError>) {
+        self.perform_until(server, operation, Until::Seen, limit)
+    }
+
+    /// The same, followed as far as is said.
+    pub fn perform_until(
+        &self,
+        server: &str,
+        operation: &Operation<'_>,
+        until: Until,
+        limit: Limit,
+    ) -> (OperationTimes, Result<Option<String>, OpenStackError>) {
         let begun = Instant::now();
         let mut times = OperationTimes::default();
-        let result = self.steps(server, operation, limit, &mut times);
+        let result = self.steps(server, operation, (until, limit), &mut times);
         times.client = begun.elapsed().saturating_sub(times.elsewhere());
         (times, result)
     }
@@ -47,7 +58,7 @@ impl OpenStack {
         &self,
         server: &str,
         operation: &Operation<'_>,
-        limit: Limit,
+        (until, limit): (Until, Limit),
         times: &mut OperationTimes,
     ) -> Result<Option<String>, OpenStackError> {
         let (mut id, mut made) = (server.to_owned(), None);
@@ -78,6 +89,9 @@ impl OpenStack {
             self.until_its_end(&step, end, made.as_deref().or(operation.thing()), limit, times)?;
         }
         times.was_over = true;
+        if until == Until::Done {
+            return Ok(made);
+        }
         let begun = Instant::now();
         let is_heard = operation.starts_a_guest().then(|| self.hear(&id, limit)).transpose();
         let elapsed = begun.elapsed();
@@ -189,6 +203,7 @@ impl OpenStack {
         let (polling, begun, followed) = (Polling::start(), Instant::now(), self.watch.follow(step.server));
         let (mut parts, mut idle, mut after) = (Parts::default(), 0, begun);
         let mut last = None;
+        thread::sleep(self.watch.pace.first().min(limit.left()));
         let result = loop {
             let look = match followed.look(&self.session, after, limit) {
                 Err(OpenStackError::Late { limit, .. }) => {
@@ -220,7 +235,7 @@ impl OpenStack {
                 }
             }
             last = look.server.as_ref().map(Server::shown);
-            let pause = polling.pause(look.answered_in);
+            let pause = self.watch.pace.pause(&polling, look.each);
             if limit.left() <= pause {
                 break Err(OpenStackError::Late { what: step.name.clone(), limit: limit.length(), last });
             }
@@ -271,42 +286,6 @@ impl OpenStack {
         self.silent_consoles.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What the cloud itself recorded of a request for a server.
-    ///
-    /// # Errors
-    /// Why it does not tell.
-    pub fn told(&self, server: &str, request: &str, limit: Limit) -> Result<Told, String> {
-        let known =
-            |hidden: &Mutex<Option<String>>| hidden.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some(why) = known(&self.hidden_actions) {
-            return Err(why);
-        }
-        match self.action(server, request, limit) {
-            Ok(Some(action)) => action.told().ok_or_else(|| "the cloud shows this role no events".to_owned()),
-            Ok(None) => Err("the cloud has no record of the request".to_owned()),
-            Err(error) => {
-                let why = format!("actions of servers cannot be read: {error}");
-                if error.fault() == Some(FaultKind::Denied) {
-                    *self.hidden_actions.lock().unwrap_or_else(PoisonError::into_inner) = Some(why.clone());
-                }
-                Err(why)
-            }
-        }
-    }
-
-    /// Why an operation failed that left its server as it was; nothing where the cloud tells of no failure.
-    ///
-    /// # Errors
-    /// The cloud does not answer.
-    pub fn failure_of(
-        &self,
-        server: &str,
-        request: &str,
-        limit: Limit,
-    ) -> Result<Option<Fault>, OpenStackError> {
-        Ok(self.action(server, request, limit)?.and_then(|action| action.fault(request)))
-    }
-
     pub(crate) fn action_fault(
         &self,
         step: &Step<'_>,
@@ -316,20 +295,6 @@ impl OpenStack {
         match self.failure_of(step.server, request, limit) {
             Err(error) if error.fault() == Some(FaultKind::Denied) => Ok(None),
             found => found,
-        }
-    }
-
-    fn action(&self, server: &str, request: &str, limit: Limit) -> Result<Option<Action>, OpenStackError> {
-        let path = format!("servers/{}/os-instance-actions/{}", encoded(server), encoded(request));
-        match self.session.get::<Value>(&Call::get(path.as_str()), limit) {
-            Ok((mut told, _)) => {
-                let told = told["instanceAction"].take();
-                serde_json::from_value(told)
-                    .map(Some)
-                    .map_err(|error| self.session.garbled(&Call::get(path), &error.to_string()))
-            }
-            Err(error) if error.fault() == Some(FaultKind::NotFound) => Ok(None),
-            Err(error) => Err(error),
         }
     }
 }

@@ -116,7 +116,7 @@ impl OpenStack {
                 Found::UnderWay(shown) => shown,
             };
             parts.saw(asked - begun, false);
-            let pause = polling.pause(asked.elapsed());
+            let pause = self.watch.pace.pause(&polling, asked.elapsed());
             if limit.left() <= pause {
                 let last = (!last.is_empty()).then(|| format!("last found {last}"));
                 break Err(OpenStackError::Late { what: step.name.clone(), limit: limit.length(), last });

@@ -9,13 +9,16 @@ use virtbench_https::Limit;
 
 use crate::error::OpenStackError;
 use crate::fault::FaultKind;
+use crate::looks::{Cost, Pace};
 use crate::pages;
 use crate::server::Server;
 use crate::session::{Call, Session, encoded};
 use crate::time;
 
-/// Of the time that goes by, this share at most is the cloud's for answers to looks: one in twenty.
+/// Of the time of each operation that is followed, this share at most is the cloud's for answers to looks: one in twenty.
 const SHARE: u32 = 20;
+/// For so many operations it has that share at most: a fifth of the time that goes by.
+const MOST_SHARES: usize = 4;
 /// The longest that a look is put off for that.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// What changed is asked for from so long before the last answer: a change has its time before it can be read.
@@ -32,8 +35,8 @@ pub(crate) struct Look {
     pub server: Option<Server>,
     /// When it was asked for.
     pub asked: Instant,
-    /// How long the answer took.
-    pub answered_in: Duration,
+    /// What each of those who are followed has cost the cloud by it.
+    pub each: Duration,
     /// When an answer had it last: a list of changes does not have what stayed as it was.
     told: Instant,
 }
@@ -48,6 +51,8 @@ struct Board {
     next: Option<Instant>,
     /// The cloud's clock when it was asked for changes last.
     since: Option<SystemTime>,
+    /// What a look at one server costs, and one at all that changed.
+    costs: [Cost; 2],
 }
 
 /// A server that somebody waits for.
@@ -73,6 +78,11 @@ impl Drop for Followed<'_> {
 impl Followed<'_> {
     /// How the server is, by an answer that was asked for after this moment, by whomever.
     pub fn look(&self, session: &Session, after: Instant, limit: Limit) -> Result<Look, OpenStackError> {
+        if let Pace::Steady { .. } = self.watch.pace {
+            let asked = Instant::now();
+            let server = alone(session, &self.id, limit)?;
+            return Ok(Look { server, asked, each: asked.elapsed(), told: asked });
+        }
         let mut board = self.watch.board();
         loop {
             if let Some(look) = board.looks.get(&self.id).filter(|look| look.asked >= after) {
@@ -100,6 +110,8 @@ impl Followed<'_> {
 pub(crate) struct Watch {
     board: Mutex<Board>,
     changed: Condvar,
+    /// How often servers are looked at.
+    pub pace: Pace,
 }
 
 #[derive(Deserialize)]
@@ -141,8 +153,10 @@ impl Watch {
         let answered_in = asked.elapsed();
         let mut board = self.board();
         board.is_asking = false;
-        board.next = Some(Instant::now() + ((SHARE - 1) * answered_in).min(LONGEST_PAUSE));
+        let cost = board.costs[usize::from(ids.len() > 1)].of(answered_in);
+        board.next = Some(Instant::now() + pause(cost, board.followed.len()).min(LONGEST_PAUSE));
         self.changed.notify_all();
+        let each = cost / u32::try_from(ids.len().clamp(1, MOST_SHARES)).unwrap_or(1);
         let (found, since) = found?;
         board.since = since;
         let mut found: HashMap<String, Option<Server>> = found.into_iter().collect();
@@ -154,11 +168,17 @@ impl Watch {
                 (None, None) => continue,
             };
             if board.followed.contains_key(&id) {
-                board.looks.insert(id, Look { server, asked, answered_in, told });
+                board.looks.insert(id, Look { server, asked, each, told });
             }
         }
         Ok(board)
     }
+}
+
+/// How long nobody looks after a look that costs so much, for so many operations.
+fn pause(cost: Duration, followed: usize) -> Duration {
+    let shares = u32::try_from(followed.clamp(1, MOST_SHARES)).unwrap_or(1);
+    (SHARE * cost / shares).saturating_sub(cost)
 }
 
 type Found = (Vec<(String, Option<Server>)>, Option<SystemTime>);
@@ -202,4 +222,16 @@ fn changes(
         clock = session.through_outages(&call, limit)?.date;
     }
     Ok((found.into_iter().collect(), clock))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn looks_cost_a_twentieth_of_the_operations_time_and_a_fifth_of_all_time_at_most() {
+        let ms = Duration::from_millis;
+        assert_eq!((pause(ms(20), 0), pause(ms(20), 1), pause(ms(20), 2)), (ms(380), ms(380), ms(180)));
+        assert_eq!((pause(ms(20), 4), pause(ms(20), 64)), (ms(80), ms(80)));
+    }
 }

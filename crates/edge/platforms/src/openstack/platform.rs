@@ -144,14 +144,15 @@ fn name(operation: &Operation<'_>) -> &'static str {
 }
 
 fn figures(told: &Told, times: &OperationTimes) -> BTreeMap<JobFigure, u64> {
-    BTreeMap::from([
-        (JobFigure::ElapsedNs, nanoseconds(told.elapsed)),
-        (JobFigure::QueuedNs, nanoseconds(told.queued)),
-        (JobFigure::ConductorNs, nanoseconds(told.conductor)),
-        (JobFigure::SchedulerNs, nanoseconds(told.scheduler)),
-        (JobFigure::ComputeNs, nanoseconds(told.compute)),
-        (JobFigure::UncertaintyNs, nanoseconds(times.uncertainty)),
-    ])
+    let known = [
+        (JobFigure::ElapsedNs, Some(told.elapsed)),
+        (JobFigure::QueuedNs, Some(told.queued)),
+        (JobFigure::ConductorNs, told.conductor),
+        (JobFigure::SchedulerNs, told.scheduler),
+        (JobFigure::ComputeNs, Some(told.compute)),
+        (JobFigure::UncertaintyNs, Some(times.uncertainty)),
+    ];
+    known.into_iter().filter_map(|(figure, length)| Some((figure, nanoseconds(length?)))).collect()
 }
 
 impl OnOpenStack {

@@ -85,6 +85,7 @@ soak: setup-test
 	scripts/pass-rate.sh $(SOAK_CONFORMANCE) $(SOAK_CONFORMANCE) $(CARGO) test --locked -p virtbench-fence-daemon --test all conformance:: -- --ignored
 
 bench: setup-bench
+	scripts/setup-openstack.sh
 	$(CARGO) build --release --locked -p virtbench
 	$(CARGO) run --release --locked -p virtbench-bench
 	$(CARGO) run --release --locked -p virtbench-study --example surface_replay -- target/surface-replay.img

@@ -81,7 +81,7 @@ configure() {
   set_ $keystone cache enabled=true backend=dogpile.cache.memcached memcache_servers=$address:11211
   set_ $placement placement_database connection=$db/placement
   set_ $placement api auth_strategy=keystone
-  set_ $glance DEFAULT bind_host=$address workers=0 log_file=
+  set_ $glance DEFAULT bind_host=$address workers=0 log_file= enforce_secure_rbac=true
   set_ $glance database connection=$db/glance
   set_ $glance paste_deploy flavor=keystone
   set_ $glance glance_store stores=file default_store=file filesystem_store_datadir=/var/lib/glance/images/
@@ -96,6 +96,9 @@ configure() {
   set_ $nova glance api_servers=http://$address:9292
   set_ $nova oslo_concurrency lock_path=/var/lib/nova/tmp
   set_ $nova filter_scheduler track_instance_changes=false
+  # A reader may change nothing, as in clouds of today.
+  set_ $nova oslo_policy enforce_new_defaults=true
+  set_ $glance oslo_policy enforce_new_defaults=true
   set_ $nova vnc enabled=true novncproxy_base_url=http://$address:6080/vnc.html
   set_ $nova quota instances=-1 cores=-1 ram=-1 metadata_items=128
   set_ $nova placement "${login[@]}" username=placement
@@ -141,6 +144,9 @@ prepare() {
     # shellcheck disable=SC2086 # words
     as nova nova-manage $step >>/run/log/nova-db 2>&1 || give_up "nova-manage $step"
   done
+  # MySQL would cut the seconds of Nova's record of actions, by which clients are checked; PostgreSQL keeps their parts.
+  mysql --socket=/run/mysqld/mysqld.sock nova -e "ALTER TABLE instance_actions MODIFY start_time DATETIME(6), MODIFY updated_at DATETIME(6);
+    ALTER TABLE instance_actions_events MODIFY start_time DATETIME(6), MODIFY finish_time DATETIME(6)"
   say "databases are filled"
   start_services
   # Nova's services give up for long where Keystone does not know them yet.
@@ -227,7 +233,8 @@ import openstack
 cloud = openstack.connect(auth_url='http://$address:5000/v3', username='admin', password='$password', project_name='admin',
                           user_domain_id='default', project_domain_id='default', region_name='RegionOne')
 for name, ram in (('tiny', 64), ('small', 128)):
-    cloud.compute.create_flavor(name=name, ram=ram, vcpus=1, disk=0)
+    # Flavors without a disk are administrators'.
+    cloud.compute.create_flavor(name=name, ram=ram, vcpus=1, disk=1)
 cloud.image.create_image('cirros', disk_format='raw', container_format='bare', visibility='public', data=b'no system' * 1000,
                          allow_duplicates=True)
 END

@@ -23,6 +23,7 @@ mod openstack;
 mod pairs;
 mod profile;
 mod proxmox;
+mod rally;
 mod serve;
 mod serve_nbd;
 mod servers;
@@ -45,9 +46,11 @@ use tools::Target;
 const ROUNDS: usize = 7;
 /// Pairs of loads on files at most: each takes half a minute.
 const FILE_ROUNDS: usize = 5;
+/// Pairs with Rally: each takes half a minute.
+const LEAST_OF_RALLY: usize = 3;
 const USAGE: &str =
     "usage: bench [profile | fence [CASE] | simulator [CASE] | footprint | agents | appliances | load [ROUNDS] | serve [ROUNDS] | serve-nbd [ROUNDS] |
-     start-up [ROUNDS] | network [ROUNDS] | oltp [ROUNDS] | users [ROUNDS] | vsphere [ROUNDS] | proxmox [ROUNDS] | openstack | desktops |
+     start-up [ROUNDS] | network [ROUNDS] | oltp [ROUNDS] | users [ROUNDS] | vsphere [ROUNDS] | proxmox [ROUNDS] | openstack | rally [CASE] | desktops |
      [files] [ROUNDS]]";
 
 fn main() -> ExitCode {
@@ -98,6 +101,7 @@ fn one_part(arguments: &[String]) -> Result<Option<Vec<Verdict>>> {
     let folder = || tempfile::TempDir::new_in("target").context("run this from the repository");
     let check = match arguments.first().map(String::as_str) {
         Some("fence") => return fence::check(ROUNDS, only).map(Some),
+        Some("rally") => return rally::check(LEAST_OF_RALLY, only).map(Some),
         Some("simulator") => return simulator::check(ROUNDS, only).map(Some),
         Some("footprint") => {
             let folder = folder()?;
@@ -152,6 +156,8 @@ fn everything(rounds: usize, folder: &Path) -> Result<Vec<Verdict>> {
     verdicts.extend(vsphere::check(rounds, folder)?);
     println!();
     verdicts.extend(openstack::check(rounds, folder)?);
+    verdicts.extend(rally::check(LEAST_OF_RALLY.min(rounds), None)?);
+    println!();
     verdicts.extend(proxmox::check(rounds, folder)?);
     println!();
     verdicts.extend(desktops::check()?);

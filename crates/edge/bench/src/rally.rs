@@ -1,0 +1,393 @@
+//! Operations on a real OpenStack whose hosts are fake, by virtbench's client and by Rally, in turn on one cloud; beside both what the cloud itself
+//! recorded of the same servers.
+
+use std::collections::BTreeMap;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result, anyhow, ensure};
+use rustix::time::{ClockId, clock_gettime};
+use serde_json::json;
+use virtbench_openstack::{
+    Address, Limit, NewServer, OpenStack, OpenStackStand, Operation, Pace, Rally, RallyAction, Until,
+};
+
+use crate::footprint;
+use crate::pairs::{Verdict, alternated, median};
+
+const LEAST_ROUNDS: usize = 3;
+/// Clients at once.
+const CLIENTS: [usize; 2] = [1, 4];
+/// Times that a client does what a case has, where it is alone, and where there are more.
+const TIMES: [usize; 2] = [8, 4];
+/// Times that a client lists servers, and how many there are.
+const LISTS: usize = 25;
+const LISTED: usize = 20;
+/// From the answer to the first look, and from look to look, where both look alike.
+const LOOKS: Duration = Duration::from_millis(200);
+/// By how much the means of a span that both measure may differ.
+const MOST_APART: f64 = 0.05;
+/// The client's processor time for an operation, in milliseconds, at most.
+const MOST_OWN_MS: f64 = 2.0;
+
+/// What is done again and again: its name here, Rally's scenario, its kinds by Rally's names and ours, and whether an operation is looked at.
+struct Case {
+    name: &'static str,
+    scenario: &'static str,
+    kinds: &'static [Kind],
+    looks: &'static [Looks],
+}
+
+/// An operation: Rally's name of it, and that of the cloud's action, where there is one.
+struct Kind {
+    name: &'static str,
+    action: Option<&'static str>,
+    /// Whether both clients measure the same span: Rally logs in anew for the first operation of each iteration, within its time.
+    is_same_span: bool,
+}
+
+const BOOT: Kind = Kind { name: "nova.boot_server", action: Some("create"), is_same_span: false };
+const AGAIN: Kind = Kind { name: "nova.boot_server again", action: None, is_same_span: true };
+const DELETE: Kind = Kind { name: "nova.delete_server", action: Some("delete"), is_same_span: true };
+const SNAPSHOT: Kind = Kind { name: "nova.snapshot_server", action: Some("createImage"), is_same_span: true };
+const LIST: Kind = Kind { name: "nova.list_servers", action: None, is_same_span: false };
+
+const CASES: [Case; 3] = [
+    Case {
+        name: "boot-and-delete",
+        scenario: "NovaServers.boot_and_delete_server",
+        kinds: &[BOOT, DELETE],
+        looks: &[Looks::Alike, Looks::Own],
+    },
+    Case {
+        name: "snapshot",
+        scenario: "NovaServers.snapshot_server",
+        kinds: &[SNAPSHOT, AGAIN, DELETE],
+        looks: &[Looks::Alike],
+    },
+    Case { name: "list", scenario: "NovaServers.list_servers", kinds: &[LIST], looks: &[Looks::Own] },
+];
+
+/// How clients learn that an operation is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Looks {
+    /// Both after the same time, and then each so long: they measure the same span.
+    Alike,
+    /// Each in its own way: Rally after one second or two and then every two, virtbench so that it costs a twentieth of the cloud's time.
+    Own,
+}
+
+impl Looks {
+    fn rally(self) -> String {
+        let mut settings = "[database]\nconnection = sqlite:////mnt/rally.sqlite\n[openstack]\n".to_owned();
+        if self == Self::Alike {
+            for what in ["boot", "delete", "image_create", "image_delete"] {
+                for length in ["prepoll_delay", "poll_interval"] {
+                    settings += &format!("nova_server_{what}_{length} = {}\n", LOOKS.as_secs_f64());
+                }
+            }
+        }
+        settings
+    }
+
+    fn pace(self) -> Pace {
+        match self {
+            Self::Alike => Pace::Steady { first: LOOKS, then: LOOKS },
+            Self::Own => Pace::Sparing,
+        }
+    }
+}
+
+/// An operation, from when its client began with it until that knew its end, in seconds since 1970.
+#[derive(Debug, Clone)]
+struct Span {
+    kind: String,
+    begun: f64,
+    ended: f64,
+}
+
+/// What a client did, with the ends of the same operations by the cloud's own record.
+struct Driven {
+    spans: Vec<Span>,
+    recorded: Vec<(String, f64)>,
+    own_ms: Option<f64>,
+}
+
+impl Driven {
+    fn of<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Span> {
+        self.spans.iter().filter(move |span| span.kind == kind)
+    }
+
+    fn mean_ms(&self, kind: &str) -> f64 {
+        1e3 * mean(self.of(kind).map(|span| span.ended - span.begun))
+    }
+
+    /// From when the client began until the cloud was done.
+    fn recorded_ms(&self, kind: &Kind) -> Option<f64> {
+        let ends = self.recorded.iter().filter(|(action, _)| Some(action.as_str()) == kind.action);
+        let ends: Vec<f64> = ends.map(|(_, end)| *end).collect();
+        let begun = mean(self.of(kind.name).map(|span| span.begun));
+        (ends.len() == self.of(kind.name).count() && !ends.is_empty())
+            .then(|| 1e3 * (mean(ends.into_iter()) - begun))
+    }
+
+    /// While the first began and the last ended.
+    fn per_second(&self) -> f64 {
+        let begun = self.spans.iter().map(|span| span.begun).fold(f64::MAX, f64::min);
+        let ended = self.spans.iter().map(|span| span.ended).fold(f64::MIN, f64::max);
+        self.spans.len() as f64 / (ended - begun)
+    }
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> f64 {
+    let (count, sum) = values.fold((0.0, 0.0), |(count, sum), value| (count + 1.0, sum + value));
+    sum / count
+}
+
+fn seconds(at: SystemTime) -> f64 {
+    at.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
+}
+
+fn limit() -> Limit {
+    Limit::at(Instant::now() + Duration::from_secs(300))
+}
+
+/// The cloud, Rally beside it, and what servers are made of.
+struct Stand {
+    /// It runs as long as this value lives.
+    _stand: OpenStackStand,
+    address: Address,
+    flavor: String,
+    image: String,
+}
+
+impl Stand {
+    fn start() -> Result<Self> {
+        let stand = OpenStackStand::start()?;
+        let address = Address::parse(&stand.argument("admin"))?;
+        let cloud = OpenStack::connect(&address, limit())?;
+        let flavor = cloud.flavors(limit())?.into_iter().find(|flavor| flavor.name == "tiny");
+        let image = cloud.images(limit())?.into_iter().find(|image| image.name == "cirros");
+        let (flavor, image) = (flavor.context("no flavor")?.id, image.context("no image")?.id);
+        Ok(Self { _stand: stand, address, flavor, image })
+    }
+
+    fn connect(&self, looks: Looks) -> Result<OpenStack> {
+        Ok(OpenStack::connect(&self.address, limit())?.paced(looks.pace()))
+    }
+
+    /// The times at which the cloud was done with all that was done with servers since then.
+    fn recorded(&self, since: SystemTime) -> Result<Vec<(String, f64)>> {
+        let (cloud, mut servers, mut recorded) = (self.connect(Looks::Own)?, Vec::new(), Vec::new());
+        cloud.each_changed_server(since, limit(), |server| servers.push(server.id))?;
+        for server in servers {
+            for (action, told) in cloud.actions_of(&server, limit())? {
+                let told = told.with_context(|| format!("the cloud has no events of {action}"))?;
+                if told.ended > since {
+                    recorded.push((action, seconds(told.ended)));
+                }
+            }
+        }
+        Ok(recorded)
+    }
+}
+
+/// Alternates the clients, and holds what is promised of the ratios; `only` names a case, and the clients at once.
+pub fn check(rounds: usize, only: Option<&str>) -> Result<Vec<Verdict>> {
+    // Such as `boot-and-delete:4`, with four clients alone.
+    let (name, at_once): (_, Option<usize>) = only.map_or((None, None), |only| match only.split_once(':') {
+        Some((name, clients)) => (Some(name), clients.parse().ok()),
+        None => (Some(only), None),
+    });
+    let cases: Vec<&Case> = CASES.iter().filter(|case| name.is_none_or(|name| name == case.name)).collect();
+    ensure!(!cases.is_empty(), "there is no case {}", only.unwrap_or_default());
+    println!("operations on a real OpenStack with fake hosts; the other client is Rally");
+    let stand = Stand::start()?;
+    let mut verdicts = Vec::new();
+    for case in cases {
+        for looks in case.looks {
+            for clients in CLIENTS.into_iter().filter(|clients| at_once.is_none_or(|only| only == *clients)) {
+                let rally = Rally::ready(&looks.rally())?;
+                let mut pairs = Vec::new();
+                for round in 0..rounds.max(LEAST_ROUNDS) {
+                    let ours = || ours(&stand, case, *looks, clients);
+                    let theirs = || theirs(&stand, &rally, case, clients);
+                    pairs.push(alternated(round, ours, theirs)?);
+                }
+                let alike = if *looks == Looks::Alike { ", looks alike" } else { "" };
+                let name = format!("openstack: {}, {clients} clients{alike}", case.name);
+                verdicts.extend(lines(&name, case, *looks, &pairs));
+            }
+        }
+    }
+    Ok(verdicts)
+}
+
+/// What is promised of a ratio, in words, and whether it holds.
+type Promise = (&'static str, fn(f64) -> bool);
+
+fn lines(name: &str, case: &Case, looks: Looks, pairs: &[(Driven, Driven)]) -> Vec<Verdict> {
+    let mut verdicts = Vec::new();
+    let mut row = |what: String, values: Vec<(f64, f64)>, promise: Option<Promise>| {
+        let ratios: Vec<f64> = values.iter().map(|(ours, theirs)| ours / theirs).collect();
+        let (low, high) = ratios.iter().fold((f64::MAX, f64::MIN), |(l, h), r| (l.min(*r), h.max(*r)));
+        let (ours, theirs) = values.into_iter().unzip::<f64, f64, Vec<_>, Vec<_>>();
+        let ratio = median(ratios);
+        let judged = promise.map(|(words, holds)| (words, holds(ratio)));
+        let kept = judged.map_or("", |(_, kept)| if kept { "kept" } else { "BROKEN" });
+        println!(
+            "{what:<68} {:>9.1} {:>9.1} {ratio:>7.3} {:>13}  {} {kept}",
+            median(ours),
+            median(theirs),
+            format!("{low:.2} to {high:.2}"),
+            judged.map_or("", |(words, _)| words)
+        );
+        verdicts.extend(judged.map(|(_, kept)| if kept { Verdict::Kept } else { Verdict::Broken }));
+    };
+    let rates = pairs.iter().map(|(ours, theirs)| (ours.per_second(), theirs.per_second())).collect();
+    row(format!("{name}: operations/s"), rates, Some((">= 1", |ratio| ratio >= 1.0)));
+    for kind in case.kinds {
+        let means = pairs.iter().map(|(ours, theirs)| (ours.mean_ms(kind.name), theirs.mean_ms(kind.name)));
+        let alike: Promise = ("within 5 %", |ratio| (ratio - 1.0).abs() <= MOST_APART);
+        let promise = Some(alike).filter(|_| looks == Looks::Alike && kind.is_same_span);
+        row(format!("{name}: {}, mean ms", kind.name), means.collect(), promise);
+        let recorded = pairs
+            .iter()
+            .filter_map(|(ours, theirs)| Some((ours.recorded_ms(kind)?, theirs.recorded_ms(kind)?)));
+        let recorded: Vec<(f64, f64)> = recorded.collect();
+        if !recorded.is_empty() {
+            row(format!("{name}: {}, until the cloud was done, ms", kind.name), recorded, None);
+        }
+    }
+    let own = median(pairs.iter().filter_map(|(ours, _)| ours.own_ms).collect());
+    verdicts.push(footprint::line(&format!("{name}: own processor time (ms)"), own, MOST_OWN_MS));
+    verdicts
+}
+
+/// Threads on one connection, each with servers of its own, again and again.
+fn ours(stand: &Stand, case: &Case, looks: Looks, clients: usize) -> Result<Driven> {
+    let cloud = stand.connect(looks)?;
+    if case.name == "list" {
+        fill(stand, &cloud)?;
+    }
+    let (since, before) = (SystemTime::now(), processor_ms());
+    let done: Vec<Vec<Span>> = thread::scope(|scope| {
+        let client = |number| load(stand, &cloud, case, (number, times_each(case, clients)));
+        let threads: Vec<_> = (0..clients).map(|number| scope.spawn(move || client(number))).collect();
+        let joined =
+            threads.into_iter().map(|thread| thread.join().map_err(|_| anyhow!("a client panicked"))?);
+        joined.collect::<Result<_>>()
+    })?;
+    let own = processor_ms() - before;
+    let spans: Vec<Span> = done.into_iter().flatten().collect();
+    let own_ms = Some(own / spans.len() as f64);
+    let recorded = if case.name == "list" { Vec::new() } else { stand.recorded(since)? };
+    Ok(Driven { spans, recorded, own_ms })
+}
+
+fn processor_ms() -> f64 {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    time.tv_sec as f64 * 1e3 + time.tv_nsec as f64 / 1e6
+}
+
+/// Makes a server, of the image or of another.
+fn create(stand: &Stand, cloud: &OpenStack, name: &str, image: Option<&str>) -> Result<(Span, String)> {
+    let metadata = BTreeMap::new();
+    let kind = image.map_or(BOOT.name, |_| AGAIN.name);
+    let new = NewServer::new(name, "", &metadata, [&stand.flavor, image.unwrap_or(&stand.image)]);
+    let (span, made) = timed(cloud, "", &Operation::Create(new), kind)?;
+    Ok((span, made.context("it names no server")?))
+}
+
+/// Does an operation until the cloud says that it is over.
+fn timed(
+    cloud: &OpenStack,
+    server: &str,
+    operation: &Operation<'_>,
+    kind: &str,
+) -> Result<(Span, Option<String>)> {
+    let begun = seconds(SystemTime::now());
+    let (times, made) = cloud.perform_until(server, operation, Until::Done, limit());
+    let made = made?;
+    // The sum of its phases, as a study shows them.
+    let length = times.client + times.accepted + times.scheduling + times.running + times.done;
+    Ok((Span { kind: kind.to_owned(), begun, ended: begun + length.as_secs_f64() }, made))
+}
+
+/// As many servers as are listed; those that are there already count.
+fn fill(stand: &Stand, cloud: &OpenStack) -> Result<()> {
+    let mut there = Vec::new();
+    cloud.each_server(limit(), |server| there.push(server.id))?;
+    while there.len() < LISTED {
+        there.push(create(stand, cloud, &format!("listed-{}", there.len()), None)?.1);
+    }
+    Ok(())
+}
+
+/// What one client does, as Rally's scenario does it.
+fn load(stand: &Stand, cloud: &OpenStack, case: &Case, (client, times): (usize, usize)) -> Result<Vec<Span>> {
+    let mut spans = Vec::new();
+    if case.name == "list" {
+        for _ in 0..times {
+            let begun = seconds(SystemTime::now());
+            let mut listed = Vec::new();
+            cloud.each_server(limit(), |server| listed.push(server))?;
+            ensure!(listed.len() >= LISTED, "it lists {} servers", listed.len());
+            spans.push(Span { kind: LIST.name.to_owned(), begun, ended: seconds(SystemTime::now()) });
+        }
+        return Ok(spans);
+    }
+    for number in 0..times {
+        let name = format!("bench-{client}-{number}");
+        let (span, server) = create(stand, cloud, &name, None)?;
+        spans.push(span);
+        if case.name == "snapshot" {
+            let metadata = BTreeMap::new();
+            let operation = Operation::CreateImage { name: &name, metadata: &metadata };
+            let (span, made) = timed(cloud, &server, &operation, SNAPSHOT.name)?;
+            spans.push(span);
+            let image = made.context("it names no image")?;
+            spans.push(timed(cloud, &server, &Operation::Delete, DELETE.name)?.0);
+            let (span, server) = create(stand, cloud, &name, Some(&image))?;
+            spans.push(span);
+            spans.push(timed(cloud, &server, &Operation::Delete, DELETE.name)?.0);
+            let operation = Operation::DeleteImage { image: &image };
+            spans.push(timed(cloud, "", &operation, "glance.delete_image")?.0);
+        } else {
+            spans.push(timed(cloud, &server, &Operation::Delete, DELETE.name)?.0);
+        }
+    }
+    Ok(spans)
+}
+
+/// How often each client does what a case has.
+fn times_each(case: &Case, clients: usize) -> usize {
+    if case.name == "list" { LISTS } else { TIMES[usize::from(clients > 1)] }
+}
+
+fn theirs(stand: &Stand, rally: &Rally, case: &Case, clients: usize) -> Result<Driven> {
+    if case.name == "list" {
+        fill(stand, &stand.connect(Looks::Own)?)?;
+    }
+    let times = clients * times_each(case, clients);
+    let what =
+        json!({ "flavor": { "name": "tiny" }, "image": { "name": "cirros" }, "auto_assign_nic": false });
+    let arguments = if case.name == "list" { json!({ "detailed": true }) } else { what };
+    let runner = json!({ "type": "constant", "times": times, "concurrency": clients });
+    let since = SystemTime::now();
+    let iterations = rally.run(&json!({ case.scenario: [{ "args": arguments, "runner": runner }] }))?;
+    let spans = iterations.into_iter().flat_map(spans_of).collect();
+    let recorded = if case.name == "list" { Vec::new() } else { stand.recorded(since)? };
+    Ok(Driven { spans, recorded, own_ms: None })
+}
+
+/// Rally's actions of one iteration. A second boot is of a client that has logged in.
+fn spans_of(actions: Vec<RallyAction>) -> Vec<Span> {
+    let mut boots = 0;
+    let spans = actions.into_iter().map(|RallyAction { name, begun, ended }| {
+        boots += u32::from(name == BOOT.name);
+        let is_again = boots > 1 && name == BOOT.name;
+        Span { kind: if is_again { AGAIN.name.to_owned() } else { name }, begun, ended }
+    });
+    spans.collect()
+}

@@ -3,7 +3,8 @@ services of `scripts/openstack-stand.sh` answer; README.md says what differs. It
 
 POST /control changes how it behaves: {"seconds": S} how long a task takes, {"expire": true} ends all tokens, {"lifetime": S} of later ones, {"refuse":
 [{"path": PART, "status": N, "message": TEXT, "times": N, "retry_after": S}]}, {"stuck": true} tasks never end, {"hosts": N}, {"fill": N} makes servers, {"services": [KIND]} is what the catalogue has from the next login on, {"floating": ADDRESS} gives servers a
-floating address. With the arguments CERTIFICATE and KEY it speaks TLS.
+floating address, {"events": false} shows those of actions to nobody, {"hold": {"method": M, "what":
+PART, "when": "asked" | "done" | "answered"}} has the next such call hang, undone or done, or answers it and is stuck from then on; it tells whether it has come. With the arguments CERTIFICATE and KEY it speaks TLS.
 """
 
 import json
@@ -17,12 +18,15 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, unquote, urlsplit
 
 LOCK = threading.RLock()
-STATE = {"seconds": 0.0, "lifetime": 3600, "refuse": [], "stuck": False, "hosts": 2, "console": True, "quota": None, "floating": None,
+STATE = {"seconds": 0.0, "lifetime": 3600, "refuse": [], "stuck": False, "hosts": 2, "console": True, "quota": None, "floating": None, "events": True, "hold": None,
          "services": ["compute", "image", "network", "volumev3"]}
 TOKENS, SERVERS, IMAGES, VOLUMES, ACTIONS, REMOVED = {}, {}, {}, {}, {}, []
 NETWORKS = [{"id": "n1", "name": "private"}, {"id": "n2", "name": "twice"}, {"id": "n3", "name": "twice"}]
 FLAVORS = [{"id": "f1", "name": "tiny", "ram": 64, "disk": 0, "vcpus": 1}, {"id": "f2", "name": "small", "ram": 128, "disk": 0, "vcpus": 1}]
-USERS = {"admin": "test-only-secret", "member": "test-only-secret"}
+# Each user's role has its name.
+USERS = {"admin": "test-only-secret", "member": "test-only-secret", "reader": "test-only-secret"}
+# What Nova asks an administrator's role for.
+ADMINISTRATORS = {"os-services": "os-services:list", "os-migrateLive": "os-migrate-server:migrate_live", "migrate": "os-migrate-server:migrate"}
 
 
 def stamp(at=None, fraction=False):
@@ -75,6 +79,17 @@ def note(server, request, action, seconds):
     event = {"event": f"compute_{action}", "start_time": begun, "finish_time": over, "result": "Success", "host": server["host"]}
     ACTIONS[request] = {"action": action, "request_id": request, "start_time": begun, "updated_at": over, "message": None, "events": [event],
                         "server": server["id"]}
+
+
+def rights(role, command, path, body):
+    """Refuses what a role may not do, in Nova's and Glance's words: a reader changes nothing, and some things are administrators'."""
+    name = next(iter(body), "") if path.endswith("/action") and body else path.split("/")[-1]
+    if role != "admin" and name in ADMINISTRATORS:
+        raise Refusal(403, f"Policy doesn't allow os_compute_api:{ADMINISTRATORS[name]} to be performed.")
+    if role == "reader" and command != "GET":
+        if path.startswith("/image/"):
+            raise Refusal(403, "You are not authorized to complete add_image action.")
+        raise Refusal(403, f"Policy doesn't allow os_compute_api:servers:{'create' if name == 'servers' else name} to be performed.")
 
 
 def needs(server, action, *states):
@@ -147,14 +162,15 @@ def act(server, request, name, value):
     return None
 
 
-def shown(server):
+def shown(server, role):
     settle(server)
     kept = {key: server[key] for key in ("id", "name", "status", "metadata", "description")}
     flavor = next(flavor for flavor in FLAVORS if flavor["id"] == server["flavor"])
     address = [{"addr": "127.0.0.1", "version": 4, "OS-EXT-IPS:type": "fixed"}]
     if STATE["floating"]:
         address = [{"addr": "192.0.2.1", "version": 4, "OS-EXT-IPS:type": "fixed"}, {"addr": STATE["floating"], "version": 4, "OS-EXT-IPS:type": "floating"}]
-    return {**kept, "OS-EXT-STS:task_state": server["task"], "OS-EXT-SRV-ATTR:host": server["host"], "fault": server.get("fault"),
+    host = {"OS-EXT-SRV-ATTR:host": server["host"]} if role == "admin" else {}
+    return {**kept, "OS-EXT-STS:task_state": server["task"], **host, "fault": server.get("fault"),
             "flavor": {"original_name": flavor["name"]}, "addresses": {} if server["networks"] == "none" else {"net": address},
             "updated": stamp(server["updated"])}
 
@@ -203,12 +219,34 @@ class Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(length) or b"null")
         url, request = urlsplit(self.path), f"req-{uuid.uuid4()}"
         headers = [("x-openstack-request-id", request)]
+        hold = STATE["hold"] if self.held_by(url.path, body) else None
+        if hold and hold["when"] == "asked":
+            return self.hang(hold)
+        if hold and hold["when"] == "answered":
+            STATE["stuck"] = True
         with LOCK:
             try:
                 status, told, more = self.route(unquote(url.path).rstrip("/"), parse_qs(url.query), body, request)
             except Refusal as refusal:
                 status, told, more = refusal.status, {"refusal": {"code": refusal.status, "message": refusal.message}}, refusal.headers
+        if hold and hold["when"] == "done":
+            return self.hang(hold)
         self.answer(status, told, [*headers, *more])
+        if hold:
+            hold["has_come"] = True
+
+    def held_by(self, path, body):
+        """Whether this call is the one that a test waits for."""
+        hold = STATE["hold"]
+        called = f"{path} {next(iter(body), '') if path.endswith('/action') and body else ''}"
+        return hold and not hold.get("has_come") and hold["method"] == self.command and hold["what"] in called
+
+    def hang(self, hold):
+        """Until the test has killed the client, which is when it wants something else."""
+        hold["has_come"] = True
+        while STATE["hold"] is hold:
+            time.sleep(0.01)
+        self.close_connection = True
 
     do_GET = do_POST = do_DELETE = do_PATCH = handle_any
 
@@ -221,7 +259,7 @@ class Handler(BaseHTTPRequestHandler):
                 SERVERS[str(number)] = {"id": str(number), "name": f"vm{number}", "status": "ACTIVE", "task": None, "metadata": {}, "description": None,
                                         "flavor": "f1", "networks": "none", "host": "one", "updated": 0}
             STATE.update(body)
-            return 200, {}, []
+            return 200, {"has_come": bool(STATE["hold"] and STATE["hold"].get("has_come"))}, []
         for rule in STATE["refuse"]:
             if rule["path"] in path and rule.get("method", self.command) == self.command and rule.setdefault("times", 1) > 0:
                 rule["times"] -= 1
@@ -232,6 +270,8 @@ class Handler(BaseHTTPRequestHandler):
         token = TOKENS.get(self.headers.get("X-Auth-Token"))
         if not token or token["until"] < time.time():
             raise Refusal(401, "The request you have made requires authentication.")
+        self.role = token["role"]
+        rights(self.role, self.command, path, body)
         if path == "/network/v2.0/networks":
             wanted = [network for network in NETWORKS if all(network[key] == query[key][0] for key in ("id", "name") if key in query)]
             return 200, {"networks": [{"id": network["id"]} for network in wanted]}, []
@@ -254,7 +294,7 @@ class Handler(BaseHTTPRequestHandler):
         elif identity["token"]["id"] not in TOKENS:
             raise Refusal(401, "The request you have made requires authentication.")
         text, until = f"token-{uuid.uuid4()}", time.time() + STATE["lifetime"]
-        TOKENS[text] = {"until": until}
+        TOKENS[text] = {"until": until, "role": identity["password"]["user"]["name"] if method == "password" else "admin"}
         base = f"{self.server.scheme}://127.0.0.1:{self.server.server_port}"
         ends = {"compute": "/compute/v2.1", "image": "/image", "network": "/network", "volumev3": "/volume/v3/p1"}
         ends = [(kind, ends[kind]) for kind in STATE["services"]]
@@ -349,7 +389,7 @@ class Handler(BaseHTTPRequestHandler):
             since = query.get("changes-since", [None])[0]
             for server in list(SERVERS.values()):
                 settle(server)
-            found = [shown(server) for server in [*SERVERS.values(), *(REMOVED if since else [])]]
+            found = [shown(server, self.role) for server in [*SERVERS.values(), *(REMOVED if since else [])]]
             if since:
                 found = [server for server in found if server["updated"] >= since]
             if "name" in query:
@@ -365,7 +405,7 @@ class Handler(BaseHTTPRequestHandler):
         if name not in SERVERS:
             raise Refusal(404, f"Instance {name} could not be found.")
         if not rest and self.command == "GET":
-            return 200, {"server": shown(server)}, []
+            return 200, {"server": shown(server, self.role)}, []
         if not rest:
             server["task"] = None
             do(server, request, "delete", "deleting", remove)
@@ -383,7 +423,9 @@ class Handler(BaseHTTPRequestHandler):
             action = ACTIONS.get(rest[1])
             if not action:
                 raise Refusal(404, f"Action {rest[1]} not found")
-            return 200, {"instanceAction": action}, []
+            hidden = ("host", "details") if self.role != "admin" else ()
+            events = [{key: value for key, value in event.items() if key not in hidden} for event in action["events"]]
+            return 200, {"instanceAction": {**action, "events": events if STATE["events"] else None}}, []
         told = act(server, request, *next(iter(body.items())))
         return 200 if told else 202, told, []
 

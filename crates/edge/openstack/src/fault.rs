@@ -130,6 +130,8 @@ pub(crate) fn words(status: u16, body: &[u8]) -> String {
         let inner = told.as_object()?.values().find_map(|inner| inner["message"].as_str());
         inner.or_else(|| told["message"].as_str()).map(str::to_owned)
     });
+    // Glance has tags of HTML within JSON too.
+    let message = message.map(|text| plain(text.as_bytes()).unwrap_or(text));
     message.or_else(|| plain(body)).unwrap_or_else(|| format!("HTTP status {status}"))
 }
 
@@ -188,6 +190,9 @@ mod tests {
         assert_eq!(words(401, br#"{"error": {"code": 401, "message": "who?", "title": "x"}}"#), "who?");
         let page = b"<html>\n <head><title>404</title></head>\n <body>\n  <h1>404 Not Found</h1>\n  No image<br />\n </body></html>";
         assert_eq!(words(404, page), "404 Not Found No image");
+        let tagged =
+            br#"{"message": "You are not authorized to complete add_image action.<br /><br />\n\n\n"}"#;
+        assert_eq!(words(403, tagged), "You are not authorized to complete add_image action.");
         assert_eq!(words(502, b""), "HTTP status 502");
     }
 }

@@ -61,14 +61,15 @@ impl LocalOpenStack {
             .trim()
             .parse()
             .map_err(|_| io::Error::other(format!("the fake OpenStack does not start: {line:?}")))?;
-        let clouds = format!(
-            "clouds:\n  fake:\n    auth: {{auth_url: '{scheme}://127.0.0.1:{port}', username: admin, project_name: bench}}\n"
-        );
+        let (mut clouds, mut secrets) = ("clouds:\n".to_owned(), "clouds:\n".to_owned());
+        for (cloud, user) in [("fake", "admin"), ("member", "member"), ("reader", "reader")] {
+            clouds += &format!(
+                "  {cloud}:\n    auth: {{auth_url: '{scheme}://127.0.0.1:{port}', username: {user}, project_name: bench}}\n"
+            );
+            secrets += &format!("  {cloud}: {{auth: {{password: {PASSWORD}}}}}\n");
+        }
         fs::write(folder.path().join("clouds.yaml"), clouds)?;
-        fs::write(
-            folder.path().join("secure.yaml"),
-            format!("clouds:\n  fake: {{auth: {{password: {PASSWORD}}}}}\n"),
-        )?;
+        fs::write(folder.path().join("secure.yaml"), secrets)?;
         let local = Self { process, folder, port, scheme };
         local.control(&serde_json::json!({ "seconds": seconds }))?;
         Ok(local)
@@ -79,10 +80,23 @@ impl LocalOpenStack {
     /// # Errors
     /// It does not answer.
     pub fn control(&self, change: &Value) -> io::Result<()> {
+        self.told(change).map(drop)
+    }
+
+    /// Whether the call has come that it was to hold.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub fn holds(&self) -> io::Result<bool> {
+        Ok(self.told(&serde_json::json!({}))?["has_come"] == true)
+    }
+
+    fn told(&self, change: &Value) -> io::Result<Value> {
         let server = HttpsServer::new("the fake", &Trust::Anybody).map_err(io::Error::other)?;
         let (url, body) = (format!("{}://127.0.0.1:{}/control", self.scheme, self.port), change.to_string());
         let ask = Ask { method: "POST", url: &url, headers: &[], body: body.as_bytes() };
-        server.ask(&ask, LIMIT).map(drop).map_err(io::Error::other)
+        let answer = server.ask(&ask, LIMIT).map_err(io::Error::other)?;
+        serde_json::from_slice(&answer.body).map_err(io::Error::other)
     }
 
     /// Kills it.
@@ -106,7 +120,13 @@ impl LocalOpenStack {
     /// Its address, for a command line; without what servers are made of.
     #[must_use]
     pub fn argument(&self) -> String {
-        format!("openstack:fake?clouds={}", self.clouds().display())
+        self.argument_of("fake")
+    }
+
+    /// The same as one of the users `member` and `reader`, who may do less.
+    #[must_use]
+    pub fn argument_of(&self, user: &str) -> String {
+        format!("openstack:{user}?clouds={}", self.clouds().display())
     }
 }
 

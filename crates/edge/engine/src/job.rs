@@ -8,6 +8,7 @@ use virtbench_workload::{ClockReading, LoadSpec};
 
 use crate::backend::{Backend, Opened, Task};
 use crate::buffers::Buffers;
+use crate::clock::WorkerClock;
 use crate::error::EngineError;
 use crate::flow::{Flow, FlowShare};
 use crate::live::LiveCounters;
@@ -44,6 +45,7 @@ impl WorkerJob {
         ready: &mpsc::Sender<Result<Option<String>, EngineError>>,
         started: &mpsc::Receiver<Moments>,
     ) -> io::Result<WorkerReport> {
+        let clock = WorkerClock::of_this_machine();
         let (buffers, backend) = match self.prepare() {
             Ok((buffers, backend, note)) => {
                 let _ = ready.send(Ok(note));
@@ -75,6 +77,7 @@ impl WorkerJob {
             completed: &self.completed,
             live: self.live.as_deref(),
             parking: &self.parking,
+            clock,
             reads_each: spec.clock == ClockReading::Each,
         }))
     }

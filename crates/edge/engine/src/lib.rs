@@ -12,6 +12,8 @@
 mod backend;
 mod buffers;
 mod clock;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod counter_clock;
 mod cpu;
 mod ending;
 mod error;

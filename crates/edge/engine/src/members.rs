@@ -79,6 +79,7 @@ fn left_behind_report(belongings: Belongings, now_ns: u64, timeout_ns: u64) -> W
     }
     let open_loop = open_loop.map(|open_loop| open_loop.finish(stopped_ns, |due| recorder.unstarted(due)));
     WorkerReport {
+        clock_note: None,
         gave_up: Some(stall_note(recorder.stalls(), timeout_ns, early)),
         recorder,
         open_loop,

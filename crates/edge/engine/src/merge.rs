@@ -24,7 +24,7 @@ pub(crate) fn merge(
     let elapsed_ns = stopped_ns.saturating_sub(moments.begin_ns);
     let own_cpu_ns =
         reports.iter().fold([0, 0], |sum, report| [sum[0] + report.cpu_ns[0], sum[1] + report.cpu_ns[1]]);
-    for reason in reports.iter().filter_map(|report| report.gave_up.as_ref()) {
+    for reason in reports.iter().flat_map(|report| report.gave_up.iter().chain(&report.clock_note)) {
         if !notes.contains(reason) {
             notes.push(reason.clone());
         }

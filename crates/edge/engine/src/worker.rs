@@ -8,7 +8,7 @@ use virtbench_workload::{Direction, NextOp, Op, Stream};
 
 use crate::backend::{Backend, Completion};
 use crate::buffers::Buffers;
-use crate::clock::{monotonic_ns, sleep_until};
+use crate::clock::{WorkerClock, sleep_until};
 use crate::cpu::CpuMeter;
 use crate::ending::{End, Score, stall_note};
 use crate::flow::FlowShare;
@@ -52,6 +52,8 @@ pub(crate) struct WorkerReport {
     pub cpu_ns: [u64; 2],
     /// Why it ended before its time, if it did so by itself.
     pub gave_up: Option<String>,
+    /// What a reader should know of the clock it read.
+    pub clock_note: Option<String>,
 }
 
 impl WorkerReport {
@@ -82,6 +84,7 @@ pub(crate) struct Worker<'a> {
     /// What an observer gets for each operation.
     pub live: Option<&'a LiveCounters>,
     pub parking: &'a Parking,
+    pub clock: WorkerClock,
     /// Whether the clock is read for each operation.
     pub reads_each: bool,
 }
@@ -118,7 +121,7 @@ impl Worker<'_> {
         let mut cpu = CpuMeter::new(begin_ns);
 
         sleep_until(start_ns);
-        let mut now_ns = monotonic_ns();
+        let mut now_ns = self.clock.now_ns();
         let end = loop {
             if let Some(end) = self.ends(now_ns, &mut look_at_ns, &slots, &score) {
                 break end;
@@ -143,7 +146,7 @@ impl Worker<'_> {
                     break End::at(now_ns);
                 }
                 sleep_until(wake_ns.unwrap_or(0).min(end_ns));
-                now_ns = monotonic_ns();
+                now_ns = self.clock.now_ns();
                 continue;
             }
             completions.clear();
@@ -157,9 +160,9 @@ impl Worker<'_> {
             } else {
                 backend.drive(wake_ns, &mut completions)?;
             }
-            now_ns = monotonic_ns();
+            now_ns = self.clock.now_ns();
             for completion in completions.drain(..) {
-                now_ns = self.clock::<PLAIN>(now_ns);
+                now_ns = self.reading::<PLAIN>(now_ns);
                 self.complete::<PLAIN>(&mut recorder, &mut slots, &mut score, completion, now_ns);
             }
             self.completed.store(score.completed, Ordering::Relaxed);
@@ -232,6 +235,7 @@ impl Worker<'_> {
             stopped_ns,
             cpu_ns,
             gave_up,
+            clock_note: self.clock.note(),
         })
     }
 
@@ -247,8 +251,8 @@ impl Worker<'_> {
 
     /// The time for one operation of a batch, which began at `now_ns`.
     #[inline]
-    fn clock<const PLAIN: bool>(&self, now_ns: u64) -> u64 {
-        if !PLAIN && self.reads_each { monotonic_ns() } else { now_ns }
+    fn reading<const PLAIN: bool>(&mut self, now_ns: u64) -> u64 {
+        if !PLAIN && self.reads_each { self.clock.now_ns() } else { now_ns }
     }
 
     /// Whether operations have intended starts.
@@ -342,7 +346,7 @@ impl Worker<'_> {
             }
             now_ns = match op.direction {
                 Direction::Write => self.fill(slot, op),
-                _ => self.clock::<PLAIN>(now_ns),
+                _ => self.reading::<PLAIN>(now_ns),
             };
             slots.occupy(slot, InFlight { op, start_ns: now_ns, issued_ns: now_ns });
             backend.queue(slot, op, self.buffers.slot(slot as usize).as_mut_ptr());
@@ -391,7 +395,7 @@ impl Worker<'_> {
             };
             now_ns = match op.direction {
                 Direction::Write => self.fill(slot, op),
-                _ => self.clock::<false>(now_ns),
+                _ => self.reading::<false>(now_ns),
             };
             // A flush belongs to the write before it and takes nobody's turn.
             let takes_turn = op.direction != Direction::Flush;
@@ -427,7 +431,7 @@ impl Worker<'_> {
             };
             now_ns = match op.direction {
                 Direction::Write => self.fill(slot, op),
-                _ => self.clock::<false>(now_ns),
+                _ => self.reading::<false>(now_ns),
             };
             let start_ns = if replay.is_paced() { start_ns } else { now_ns };
             slots.occupy(slot, InFlight { op, start_ns, issued_ns: now_ns });
@@ -455,7 +459,7 @@ impl Worker<'_> {
             None => self.buffers.renew(slot as usize, op.len as usize),
             Some(verifier) => verifier.fill(op, self.buffers.slot(slot as usize)),
         }
-        monotonic_ns()
+        self.clock.now_ns()
     }
 
     /// Waits, within the limit, until nothing is in flight. What took longer than the time limit, or is
@@ -467,12 +471,12 @@ impl Worker<'_> {
         recorder: &mut Recorder,
         limit_ns: u64,
     ) -> io::Result<()> {
-        let limit_ns = monotonic_ns() + limit_ns;
+        let limit_ns = self.clock.now_ns() + limit_ns;
         let mut completions = Vec::new();
-        let mut now_ns = monotonic_ns();
+        let mut now_ns = self.clock.now_ns();
         while !slots.is_idle() && now_ns < limit_ns {
             backend.drive(Some(limit_ns.min(now_ns + NAP_NS)), &mut completions)?;
-            now_ns = monotonic_ns();
+            now_ns = self.clock.now_ns();
             for completion in completions.drain(..) {
                 if now_ns - slots.at(completion.slot).issued_ns <= self.timeout_ns {
                     self.complete::<false>(recorder, slots, &mut Score::default(), completion, now_ns);

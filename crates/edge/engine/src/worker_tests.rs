@@ -1,6 +1,7 @@
 //! The worker against targets that are slow, silent or broken in a known way.
 
 use super::*;
+use crate::clock::monotonic_ns;
 use crate::recorder::Recorder;
 use virtbench_workload::{AccessLine, AccessSpec, ArrivalTimes, Arrivals, Rate};
 
@@ -94,6 +95,7 @@ fn run(setup: Setup, backend: &mut impl Backend) -> WorkerReport {
         completed: &AtomicU64::new(0),
         live: None,
         parking: &Parking::default(),
+        clock: WorkerClock::Kernel,
         reads_each: setup.reads_each,
     };
     worker.run(backend).unwrap()

@@ -15,6 +15,8 @@ use windows as own;
 
 pub(crate) use lock_kind::Lock;
 pub use own::Positioned;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+pub(crate) use own::is_user_mode_linux;
 pub(crate) use own::{
     NO_SPACE, boot_identity, drop_cache, injected, lock, memory_name, now_ns, pin_to, sharpen_sleep,
     sync_folder, take_room,

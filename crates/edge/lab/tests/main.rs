@@ -9,6 +9,7 @@ mod filesystems;
 mod guests;
 mod measured;
 mod native;
+mod protocol;
 mod uml;
 mod uml_faults;
 mod workloads;

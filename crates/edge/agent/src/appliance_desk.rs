@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use crate::appliance::{Appliance, serve_path};
-use crate::path_cost::measure_path_cost;
+use crate::path_cost::{PATH_FLOW, measure_path_cost};
 use crate::protocol::appliance::{ApplianceReply, ApplianceRequest};
 use crate::protocol::{FailureKind, Reply};
 
@@ -75,9 +75,11 @@ impl ApplianceDesk {
                 });
                 started.map_or_else(ApplianceReply::NotStarted, |()| ApplianceReply::Started)
             }),
-            ApplianceRequest::MeasurePath { address, port } => measure_path_cost((address, port).into())
-                .map(ApplianceReply::PathMeasured)
-                .map_err(|error| format!("the path from it cannot be measured: {error}")),
+            ApplianceRequest::MeasurePath { address, port } => {
+                measure_path_cost((address, port).into(), PATH_FLOW)
+                    .map(ApplianceReply::PathMeasured)
+                    .map_err(|error| format!("the path from it cannot be measured: {error}"))
+            }
             ApplianceRequest::Stop => self.get().map(|appliance| {
                 let (services, notes) = appliance.stop();
                 ApplianceReply::Stopped { services, notes }

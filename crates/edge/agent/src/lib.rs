@@ -76,7 +76,7 @@ pub use console::Console;
 pub use greeting::greeting;
 #[cfg(unix)]
 pub use guest::{HERE, LINE, MODULE_LIST, STAY, WATCH, run_as_init};
-pub use path_cost::measure_path_cost;
+pub use path_cost::{PATH_FLOW, measure_path_cost};
 pub use remote::{Role, run_remotely};
 #[cfg(unix)]
 pub use serial_link::carry_as_host;

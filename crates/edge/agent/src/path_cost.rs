@@ -16,15 +16,16 @@ const MOST_TRIPS: usize = 2000;
 const WARM_TRIPS: usize = 20;
 const TRIPS_LIMIT: Duration = Duration::from_millis(500);
 const FEWEST_TRIPS: usize = 30;
-/// How long bytes flow in each direction, and how long of it does not count.
-const FLOW: Duration = Duration::from_millis(500);
+/// How long bytes flow in each direction unless a caller has another time: within it, two values next to each other differ by a tenth.
+pub const PATH_FLOW: Duration = Duration::from_millis(500);
+/// How long bytes come before they count.
 const WARM_FLOW: Duration = Duration::from_millis(100);
 
-/// Measures the path to `address`, where an agent answers, in some two seconds.
+/// Measures the path to `address`, where an agent answers: round trips for half a second at most, then bytes for `flow` in each direction.
 ///
 /// # Errors
 /// It cannot be reached, or does not answer.
-pub fn measure_path_cost(address: SocketAddr) -> io::Result<PathCost> {
+pub fn measure_path_cost(address: SocketAddr, flow: Duration) -> io::Result<PathCost> {
     let mut trips = round_trips(address)?;
     trips.sort_unstable();
     let at = |part: f64| {
@@ -41,8 +42,8 @@ pub fn measure_path_cost(address: SocketAddr) -> io::Result<PathCost> {
         round_trip_min_ns: at(0.0),
         round_trip_median_ns: at(0.5),
         round_trip_p99_ns: at(0.99),
-        to_bytes_per_s: to(address)?,
-        from_bytes_per_s: from(address)?,
+        to_bytes_per_s: to(address, flow)?,
+        from_bytes_per_s: from(address, flow)?,
     })
 }
 
@@ -67,11 +68,11 @@ fn round_trips(address: SocketAddr) -> io::Result<Vec<u64>> {
 }
 
 /// Bytes a second that arrive there. What is in flight at the end is waited for, so that no buffer on the way counts as the path.
-fn to(address: SocketAddr) -> io::Result<f64> {
+fn to(address: SocketAddr, flow: Duration) -> io::Result<f64> {
     let mut stream = connect(address, SINK)?;
     let block = vec![0x5a; BLOCK_BYTES];
     let begun = Instant::now();
-    while begun.elapsed() < FLOW {
+    while begun.elapsed() < flow {
         stream.write_all(&block)?;
     }
     stream.shutdown(Shutdown::Write)?;
@@ -81,7 +82,7 @@ fn to(address: SocketAddr) -> io::Result<f64> {
 }
 
 /// Bytes a second that arrive here.
-fn from(address: SocketAddr) -> io::Result<f64> {
+fn from(address: SocketAddr, flow: Duration) -> io::Result<f64> {
     let mut stream = connect(address, SOURCE)?;
     let mut block = vec![0; BLOCK_BYTES];
     let warm = Instant::now();
@@ -89,7 +90,7 @@ fn from(address: SocketAddr) -> io::Result<f64> {
         take(&mut stream, &mut block)?;
     }
     let (begun, mut total) = (Instant::now(), 0);
-    while begun.elapsed() < FLOW {
+    while begun.elapsed() < flow {
         total += take(&mut stream, &mut block)?;
     }
     Ok(total as f64 / begun.elapsed().as_secs_f64())

@@ -102,14 +102,18 @@ pub struct ApplianceRunArgs {
 /// `virtbench appliance path`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-It takes two seconds, and runs where clients of the appliance run: in its network namespace, if it has one.
+It takes two seconds, or twice --time and one, and runs where clients of the appliance run: in its network namespace, if it has one.
 
 Examples:
-  nsenter --net=/proc/4711/fd/5 virtbench appliance path 10.77.0.10:47000")]
+  nsenter --net=/proc/4711/fd/5 virtbench appliance path 10.77.0.10:47000
+  nsenter --net=/proc/4711/fd/5 virtbench appliance path 10.77.0.10:47000 --time 5s")]
 pub struct AppliancePathArgs {
     /// Where its agent answers, as `virtbench appliance run` says
     #[arg(value_name = "ADDRESS:PORT")]
     pub address: SocketAddr,
+    /// How long bytes flow in each direction: values of half a second differ by a tenth from one to the next
+    #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = limit)]
+    pub time: Duration,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,

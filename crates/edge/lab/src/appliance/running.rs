@@ -5,6 +5,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
+use virtbench_agent::PATH_FLOW;
 use virtbench_agent::protocol::FailureKind;
 use virtbench_agent::protocol::appliance::{
     ApplianceReply, ApplianceRequest, ApplianceState, CommandOrder, MountOrder, ServiceEnd, ServiceFailure,
@@ -272,7 +273,7 @@ impl RunningAppliance {
     pub fn measure_path(&mut self) -> Result<PathCost, ApplianceError> {
         let failed = |source| ApplianceError::Path { name: self.name.clone(), source };
         let address = self.path_address().ok_or_else(|| failed(io::ErrorKind::AddrNotAvailable.into()))?;
-        let cost = measure_path(&self.reach, address).map_err(failed)?;
+        let cost = measure_path(&self.reach, address, PATH_FLOW).map_err(failed)?;
         self.facts.path = Some(cost.clone());
         Ok(cost)
     }

@@ -9,7 +9,7 @@ use crate::say::{print_json, say};
 
 /// Measures the path to the agent of an appliance that another command runs.
 pub fn execute(args: &AppliancePathArgs) -> Outcome {
-    let path = || measure_path(&Reach::here(), args.address);
+    let path = || measure_path(&Reach::here(), args.address, args.time);
     let cost = progress::during("measuring the path", path).map_err(|error| {
         let next = "see `virtbench appliance run` for where its agent answers, and for the network it is in";
         Failure::message(Kind::Guest, format!("{}: {error}; {next}", args.address))

@@ -5,17 +5,28 @@ use virtbench_record::CloneKind;
 use super::*;
 use crate::vms::{Rules, Settled, VmState};
 
+struct Kept {
+    state: VmState,
+    snapshots: Vec<u32>,
+    disks: Vec<u32>,
+    ports: Vec<u32>,
+}
+
+impl Kept {
+    fn off() -> Self {
+        Self { state: VmState::Off, snapshots: Vec::new(), disks: Vec::new(), ports: Vec::new() }
+    }
+}
+
 /// A platform that keeps the state of its VMs by itself and refuses what is illegal.
 #[derive(Default)]
 struct Referee {
-    vms: BTreeMap<u32, (VmState, Vec<u32>, [Vec<u32>; 2])>,
+    vms: BTreeMap<u32, Kept>,
 }
 
 impl Referee {
     fn new(count: u32) -> Self {
-        Self {
-            vms: (0..count).map(|number| (number, (VmState::Off, Vec::new(), Default::default()))).collect(),
-        }
+        Self { vms: (0..count).map(|number| (number, Kept::off())).collect() }
     }
 
     /// Does it, or says why that is illegal.
@@ -23,7 +34,9 @@ impl Referee {
         use OperationKind as K;
         let illegal = || Err(format!("{choice:?}"));
         let Some(number) = choice.vm else { return Ok(()) };
-        let Some((state, snapshots, [disks, ports])) = self.vms.get_mut(&number) else { return illegal() };
+        let Some(Kept { state, snapshots, disks, ports }) = self.vms.get_mut(&number) else {
+            return illegal();
+        };
         match (choice.kind, *state, choice.item) {
             (K::PowerOn, VmState::Off, _) | (K::Resume, VmState::Suspended, _) => *state = VmState::On,
             (K::PowerOff, VmState::On, _) => *state = VmState::Off,
@@ -31,7 +44,7 @@ impl Referee {
             (K::Migrate, VmState::On, _) if snapshots.is_empty() => {}
             (K::Console, VmState::On, _) | (K::Reconfigure, VmState::On | VmState::Off, _) => {}
             (K::Clone, VmState::Off, Some(into)) => {
-                let other = self.vms.insert(into, (VmState::Off, Vec::new(), Default::default()));
+                let other = self.vms.insert(into, Kept::off());
                 assert!(other.is_none(), "the number {into} was used before");
             }
             (K::Remove, VmState::Off, _) => drop(self.vms.remove(&number)),
@@ -106,7 +119,7 @@ proptest! {
             if fate.below(2) == 0 || flying.len() == clients {
                 let index = usize::try_from(fate.below(flying.len() as u64)).unwrap();
                 let choice = flying.swap_remove(index);
-                let state = choice.vm.and_then(|vm| referee.vms.get(&vm)).map(|vm| vm.0);
+                let state = choice.vm.and_then(|vm| referee.vms.get(&vm)).map(|vm| vm.state);
                 let settled = match (fate.below(60), state) {
                     (0, _) => Settled::Lost,
                     (1..=5, Some(state)) => Settled::NotDone(state),

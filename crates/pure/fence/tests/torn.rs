@@ -169,3 +169,55 @@ fn what_was_seen_after_a_torn_commit_outlives_the_commits_that_follow() {
     torn_twice(SECTORS, true);
     torn_twice(LOG_BLOCKS, true);
 }
+
+/// A commit that retires so many blocks and repeats what others say, of which so many steps are done, behind so many more.
+fn retiring(entries: u64, before: u64, steps: usize) -> World {
+    let mut world = World::new(config());
+    world.checksums = false;
+    for block in 0..before {
+        world.submit(0, Op::Write, (DISK_BLOCKS - 1 - block) * 8, 8);
+        settle(&mut world);
+        world.submit(0, Op::Flush, 0, 0);
+        settle(&mut world);
+    }
+    for _ in 0..2 {
+        for block in 0..entries {
+            world.submit(0, Op::Write, block * 8, 8);
+            settle(&mut world);
+        }
+        world.submit(0, Op::Flush, 0, 0);
+        settle(&mut world);
+    }
+    world.submit(0, Op::Flush, 0, 0);
+    for _ in 0..steps {
+        world.complete(0);
+    }
+    world
+}
+
+/// The number of a commit that was cut off is used up, and no later commit may say that it was whole: a start would miss it, and believe
+/// what is left of it.
+#[test]
+fn a_flush_of_nothing_makes_no_commit_whole_that_was_cut_off() {
+    let mut tried = 0;
+    let histories =
+        (0..3).flat_map(|before| (1..3).flat_map(move |steps| (0..4).map(move |more| (before, steps, more))));
+    for (before, steps, more) in histories {
+        for persist in 0..subsets(SECTORS, &retiring(24, before, steps)) {
+            let mut world = retiring(24, before, steps);
+            fail_power(SECTORS, &mut world, persist);
+            world.submit(0, Op::Flush, 0, 0);
+            settle(&mut world);
+            for block in 0..more {
+                world.submit(0, Op::Write, block * 8, 8);
+                settle(&mut world);
+                world.submit(0, Op::Flush, 0, 0);
+                settle(&mut world);
+            }
+            fail_power(SECTORS, &mut world, 0);
+            world.verify();
+            tried += 1;
+        }
+    }
+    assert!(tried > 20, "{tried}");
+}

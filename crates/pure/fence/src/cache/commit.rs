@@ -271,8 +271,11 @@ impl Partition {
 
     /// All that was built is stable.
     fn committed(&mut self, now: Time, ports: &mut Ports) {
+        // A commit of nothing has no number: the last one may be that of a commit which a crash cut off.
+        if self.commit.step == CommitStep::EntrySync {
+            self.commit.stable = self.commit.number;
+        }
         self.commit.step = CommitStep::Idle;
-        self.commit.stable = self.commit.number;
         self.commit.stable_generation = self.commit.built_generation;
         self.commit.rounds += 1;
         self.settling = false;

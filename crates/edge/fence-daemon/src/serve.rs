@@ -174,6 +174,7 @@ fn front_ends(config: &Config, sizes: &[u64], block_bytes: u32) -> Result<FrontE
                 block_bytes,
                 queues: disk.queues,
                 read_only: disk.read_only,
+                export: disk.export.clone(),
             };
             lines.push(format!("disk {}: vhost-user-blk at {}", disk.name, socket.display()));
             front_ends.push(Box::new(VhostUserBlk::new(listener, served)));

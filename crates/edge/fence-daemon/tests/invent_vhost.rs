@@ -99,6 +99,7 @@ impl World {
             block_bytes: 512,
             queues: 2,
             read_only: false,
+            export: None,
         };
         let front_end = VhostUserBlk::new(Listener::bind(&socket).unwrap(), served);
         let parts = Parts {

@@ -18,6 +18,7 @@ use super::resize::{Plan, ResizeStep};
 use super::resize_error::ResizeError;
 use crate::cache_metadata::{image, superblocks};
 use crate::config::{Config, DiskTable};
+use crate::frontend::Served;
 use crate::frontend::listen::Listener;
 use crate::label::{Label, LabelError};
 use crate::memory_log::{Mapped, path_of};
@@ -103,12 +104,16 @@ impl Live {
             (Some(_), None) => return Err(not_handed("the disk's socket")),
         };
         let block_bytes = self.devices.facts.iter().flatten().map(|facts| facts.block_bytes).max();
-        let added = Added {
+        let served = Served {
             disk: id(self.config.disks.len()),
-            table: disk.clone(),
-            listener,
+            name: disk.name.clone(),
+            size_bytes: disk.size.0,
             block_bytes: block_bytes.unwrap_or(512),
+            queues: disk.queues,
+            read_only: disk.read_only,
+            export: disk.export.clone(),
         };
+        let added = Added { served, listener };
         self.change_disks(new, (moved, None, Some(added)), handed.memory, serving, tell)
     }
 

@@ -6,18 +6,19 @@
 
 pub mod listen;
 pub mod nbd;
+pub(crate) mod served;
 pub mod vhost_user;
 
 use std::os::fd::BorrowedFd;
 
 use virtbench_fence::{ChangeError, DiskId, SchedulerConfig, Time};
 
-use crate::config::DiskTable;
 use crate::memory::{Buffer, Pool, Segment};
 use crate::requests::asked::Asked;
 use crate::requests::{Core, Full};
 use crate::ring::{Interest, Ring, WatchId, Watcher};
 
+pub use self::served::Served;
 pub use crate::request::{Action, Done, Memory, Request};
 
 /// How clients reach virtual disks.
@@ -69,8 +70,8 @@ pub trait FrontEnd {
     /// Disks have other numbers, or are gone (`None`). Nothing is in flight.
     fn renumber(&mut self, _moved: &[Option<DiskId>], _host: &mut Host<'_>) {}
 
-    /// There is a disk more, whose requests must be multiples of `block_bytes`.
-    fn disk_added(&mut self, _disk: DiskId, _table: &DiskTable, _block_bytes: u32) {}
+    /// There is a disk more.
+    fn disk_added(&mut self, _served: &Served) {}
 
     /// What it serves is gone: it takes leave of its clients, and is not asked again.
     fn leave(&mut self, _host: &mut Host<'_>) {}

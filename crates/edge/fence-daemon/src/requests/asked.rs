@@ -5,8 +5,8 @@ use std::sync::mpsc::SyncSender;
 
 use virtbench_fence::{DiskId, Fence};
 
-use crate::config::DiskTable;
 use crate::frontend::listen::Listener;
+use crate::frontend::served::Served;
 use crate::metrics::Metrics;
 
 /// Why there is no rest: the disk that is to go has a client.
@@ -47,10 +47,7 @@ pub(crate) struct Change {
 
 /// A disk that is served from now on.
 pub(crate) struct Added {
-    pub(crate) disk: DiskId,
-    pub(crate) table: DiskTable,
+    pub(crate) served: Served,
     /// Of a vhost-user client.
     pub(crate) listener: Option<Listener>,
-    /// What requests are multiples of, in bytes.
-    pub(crate) block_bytes: u32,
 }

@@ -1,30 +1,15 @@
 //! Other disks at work: the loop rests while the devices change, and goes on with another fence.
 
-use std::sync::mpsc::SyncSender;
-
-use virtbench_fence::{DiskId, Time};
+use virtbench_fence::DiskId;
 
 use super::Runtime;
-use crate::frontend::vhost_user::{Served, VhostUserBlk};
+use super::rest::Rest;
+use crate::frontend::vhost_user::VhostUserBlk;
 use crate::frontend::{Done, FrontEnd, Host};
 use crate::requests::asked::{Added, Asked, Change, HAS_CLIENT, Wish};
 
 /// How long what is under way may take: clients wait as long.
 const LIMIT_NS: u64 = 20_000_000_000;
-
-/// Somebody who waits until nothing is under way.
-pub(super) struct Rest {
-    answer: SyncSender<Result<(), String>>,
-    until: Time,
-    /// All disks have been asked to make stable what they have.
-    is_flushed: bool,
-}
-
-impl Rest {
-    pub(super) const fn until(&self) -> Time {
-        self.until
-    }
-}
 
 impl Runtime {
     /// Takes a step towards what is asked for. True if something was done.
@@ -123,17 +108,9 @@ impl Runtime {
     }
 
     fn add(&mut self, added: Added) {
-        let Added { disk, table, listener, block_bytes } = added;
-        self.each(|front_end, _| front_end.disk_added(disk, &table, block_bytes));
+        let Added { served, listener } = added;
+        self.each(|front_end, _| front_end.disk_added(&served));
         let Some(listener) = listener else { return };
-        let served = Served {
-            disk,
-            size_bytes: table.size.0,
-            block_bytes,
-            queues: table.queues,
-            read_only: table.read_only,
-            name: table.name,
-        };
         let mut front_end = VhostUserBlk::new(listener, served);
         let place = self.front_ends.len();
         let mut host = Host { front_end: place, core: &mut self.core, ring: &mut self.ring };

@@ -1,6 +1,7 @@
 //! The loop: one thread, one ring, one fence over one pair of devices, and any number of front ends.
 
 mod change;
+mod rest;
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -17,7 +18,7 @@ use crate::metrics::Metrics;
 use crate::requests::Devices;
 pub use crate::requests::{Core, Full};
 use crate::ring::{Event, Interest, Ring, Watcher};
-use change::Rest;
+use rest::Rest;
 
 /// Entries of the ring.
 const RING_ENTRIES: u32 = 1024;
@@ -328,7 +329,7 @@ impl Runtime {
     fn until_deadline(&mut self) -> Option<Duration> {
         let devices = self.devices.iter().flatten().filter_map(|device| device.next_deadline());
         let front_ends = self.front_ends.iter().filter_map(|front_end| front_end.next_deadline());
-        let rest = self.rest.as_ref().map(Rest::until);
+        let rest = self.rest.as_ref().map(|rest| rest.until);
         let first = devices.chain(front_ends).chain(self.core.next_deadline()).chain(rest).min()?;
         self.tell_time();
         Some(Duration::from_nanos(first.since(self.core.now)))

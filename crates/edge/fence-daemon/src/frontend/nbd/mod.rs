@@ -25,8 +25,7 @@ use self::departed::Departed;
 use self::shared::Shared;
 use self::stream::Stream;
 use self::tag::{name, tag, untag};
-use super::{Done, FrontEnd, Host};
-use crate::config::DiskTable;
+use super::{Done, FrontEnd, Host, Served};
 use crate::ring::{Interest, WatchId};
 
 pub use listener::{Listen, Listener, NbdListenError};
@@ -312,10 +311,11 @@ impl FrontEnd for NbdFrontEnd {
         }
     }
 
-    fn disk_added(&mut self, disk: DiskId, table: &DiskTable, block_bytes: u32) {
-        if let Some(export) = setup::export(table, block_bytes) {
-            self.shared.disks.push(disk);
-            self.shared.exports.push(export);
+    fn disk_added(&mut self, served: &Served) {
+        let Served { disk, size_bytes, block_bytes, read_only, export, .. } = served;
+        if let Some(name) = export {
+            self.shared.disks.push(*disk);
+            self.shared.exports.push(setup::export(name, *size_bytes, *read_only, *block_bytes));
             self.shared.memory.add_export();
         }
     }

@@ -5,7 +5,7 @@ use virtbench_fence::DiskId;
 use virtbench_nbd::server::{Export, Limits, ServerConfig, Tls};
 
 use super::{Listener, NbdDisk, NbdFrontEnd, NbdListenError, NbdParts, TlsError, TlsServer};
-use crate::config::{Config, DiskTable};
+use crate::config::Config;
 
 /// What requests are best multiples of: blocks of the cache.
 const PREFERRED_BLOCK_BYTES: u32 = 4096;
@@ -29,7 +29,8 @@ pub enum NbdSetupError {
 pub fn from_config(config: &Config, block_bytes: u32) -> Result<Option<NbdFrontEnd>, NbdSetupError> {
     let Some(nbd) = &config.nbd else { return Ok(None) };
     let disks = (0u16..).zip(&config.disks).filter_map(|(number, disk)| {
-        Some(NbdDisk { disk: DiskId(number), export: export(disk, block_bytes)? })
+        let export = export(disk.export.as_ref()?, disk.size.0, disk.read_only, block_bytes);
+        Some(NbdDisk { disk: DiskId(number), export })
     });
     let tls = nbd.tls.as_ref().map(|tls| TlsServer::load(&tls.files())).transpose()?;
     let wanted = match &nbd.tls {
@@ -57,16 +58,16 @@ pub fn from_config(config: &Config, block_bytes: u32) -> Result<Option<NbdFrontE
     })))
 }
 
-/// What clients see of a disk, if it is exported.
-pub(super) fn export(disk: &DiskTable, block_bytes: u32) -> Option<Export> {
-    Some(Export {
-        name: disk.export.clone()?,
-        size_bytes: disk.size.0,
-        read_only: disk.read_only,
+/// What clients see of a disk.
+pub(super) fn export(name: &str, size_bytes: u64, read_only: bool, block_bytes: u32) -> Export {
+    Export {
+        name: name.to_owned(),
+        size_bytes,
+        read_only,
         min_block_bytes: block_bytes,
         preferred_block_bytes: PREFERRED_BLOCK_BYTES.max(block_bytes),
         is_withdrawn: false,
-    })
+    }
 }
 
 /// What is served where, a line each.

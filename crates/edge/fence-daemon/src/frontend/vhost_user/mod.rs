@@ -28,6 +28,7 @@ use self::session::{After, Session};
 use self::vring::indirect;
 use self::wire::WireError;
 use super::listen::Listener;
+pub use super::served::Served;
 use super::{Done, FrontEnd, Host, Memory, Request};
 use crate::journal::Journal;
 use crate::ring::{Interest, WatchId};
@@ -81,28 +82,11 @@ pub struct VhostUserBlk {
     journal: Journal,
 }
 
-/// What a [`VhostUserBlk`] serves.
-#[derive(Debug, Clone)]
-pub struct Served {
-    /// Which virtual disk.
-    pub disk: DiskId,
-    /// Its name, for the guest and for log lines.
-    pub name: String,
-    /// Its size in bytes.
-    pub size_bytes: u64,
-    /// What requests are multiples of, in bytes.
-    pub block_bytes: u32,
-    /// Rings.
-    pub queues: u16,
-    /// Writes are refused.
-    pub read_only: bool,
-}
-
 impl VhostUserBlk {
     /// Serves a disk at a socket.
     #[must_use]
     pub fn new(listener: Listener, served: Served) -> Self {
-        let Served { disk, name, size_bytes, block_bytes, queues, read_only } = served;
+        let Served { disk, name, size_bytes, block_bytes, queues, read_only, .. } = served;
         Self {
             disk,
             journal: Journal::new(format!("disk {name}")),

@@ -7,6 +7,7 @@
 mod budget;
 mod client;
 mod departed;
+mod export;
 mod listener;
 mod setup;
 mod shared;
@@ -315,7 +316,7 @@ impl FrontEnd for NbdFrontEnd {
         let Served { disk, size_bytes, block_bytes, read_only, export, .. } = served;
         if let Some(name) = export {
             self.shared.disks.push(*disk);
-            self.shared.exports.push(setup::export(name, *size_bytes, *read_only, *block_bytes));
+            self.shared.exports.push(export::export(name, *size_bytes, *read_only, *block_bytes));
             self.shared.memory.add_export();
         }
     }

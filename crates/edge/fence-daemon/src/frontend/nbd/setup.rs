@@ -2,13 +2,11 @@
 
 use thiserror::Error;
 use virtbench_fence::DiskId;
-use virtbench_nbd::server::{Export, Limits, ServerConfig, Tls};
+use virtbench_nbd::server::{Limits, ServerConfig, Tls};
 
+use super::export::export;
 use super::{Listener, NbdDisk, NbdFrontEnd, NbdListenError, NbdParts, TlsError, TlsServer};
 use crate::config::Config;
-
-/// What requests are best multiples of: blocks of the cache.
-const PREFERRED_BLOCK_BYTES: u32 = 4096;
 
 /// Why NBD cannot be served.
 #[derive(Debug, Error)]
@@ -56,18 +54,6 @@ pub fn from_config(config: &Config, block_bytes: u32) -> Result<Option<NbdFrontE
         max_connections: nbd.connections,
         max_memory_bytes: nbd.memory.0,
     })))
-}
-
-/// What clients see of a disk.
-pub(super) fn export(name: &str, size_bytes: u64, read_only: bool, block_bytes: u32) -> Export {
-    Export {
-        name: name.to_owned(),
-        size_bytes,
-        read_only,
-        min_block_bytes: block_bytes,
-        preferred_block_bytes: PREFERRED_BLOCK_BYTES.max(block_bytes),
-        is_withdrawn: false,
-    }
 }
 
 /// What is served where, a line each.

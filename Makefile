@@ -77,7 +77,7 @@ soak: setup-test
 	VIRTBENCH_FENCE_ROUNDS=$(SOAK_FENCE_ROUNDS) $(CARGO) test --locked -p virtbench --test command fence_soak:: -- --nocapture
 	$(CARGO) test --locked -p virtbench --test command fence_guest:: -- --ignored --nocapture
 	VIRTBENCH_VSPHERE_VMS=$(SOAK_VMS) $(CARGO) test --locked -p virtbench-vsphere --test all inventory:: -- --nocapture
-	VIRTBENCH_KILLS=all $(CARGO) test --locked -p virtbench-platforms --test openstack_rights a_run_that_is_killed_in_any_phase_of_any_operation_leaves_nothing_that_is_not_found -- --nocapture
+	VIRTBENCH_KILLS=all $(CARGO) test --locked -p virtbench-platforms --test openstack_rights -- --nocapture
 	scripts/setup-openstack.sh
 	scripts/openstack-soak.sh
 	$(CARGO) test --locked -p virtbench --test command desktops_office:: -- --ignored

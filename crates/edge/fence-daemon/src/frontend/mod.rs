@@ -71,7 +71,7 @@ pub trait FrontEnd {
     fn renumber(&mut self, _moved: &[Option<DiskId>], _host: &mut Host<'_>) {}
 
     /// There is a disk more.
-    fn disk_added(&mut self, _served: &Served) {}
+    fn disk_added(&mut self, _added: &Served) {}
 
     /// What it serves is gone: it takes leave of its clients, and is not asked again.
     fn leave(&mut self, _host: &mut Host<'_>) {}

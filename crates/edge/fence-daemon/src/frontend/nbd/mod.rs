@@ -312,8 +312,8 @@ impl FrontEnd for NbdFrontEnd {
         }
     }
 
-    fn disk_added(&mut self, served: &Served) {
-        let Served { disk, size_bytes, block_bytes, read_only, export, .. } = served;
+    fn disk_added(&mut self, added: &Served) {
+        let Served { disk, size_bytes, block_bytes, read_only, export, .. } = added;
         if let Some(name) = export {
             self.shared.disks.push(*disk);
             self.shared.exports.push(export::export(name, *size_bytes, *read_only, *block_bytes));

@@ -6,12 +6,14 @@
 //! the superblock before and the one behind it, neither of which differs in what it holds, and nothing else.
 
 use std::fs::File;
+use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 use virtbench_fence::cache::{Inspection, Origin, origin};
 
 use crate::attach_error::AttachError;
 use crate::label::{Cached, Label, LabelError};
+use crate::memory_log::path_of;
 use crate::serve_error::ServeError;
 
 /// The cache that takes the place of one which was emptied at `start`: follows from it, so that a crash between the
@@ -21,6 +23,16 @@ pub(crate) fn successor(cache: &Origin) -> [u8; 16] {
     let mut uuid = [0; 16];
     uuid.copy_from_slice(&hash[..16]);
     uuid
+}
+
+/// Where the log in memory of the cache that follows the one with these superblocks is, on the device `fast`.
+///
+/// # Errors
+/// There is no superblock.
+pub(crate) fn next_log(folder: &Path, fast: &str, superblocks: &[u8]) -> Result<PathBuf, ServeError> {
+    let found =
+        origin(superblocks).map_err(|source| ServeError::Cache { device: fast.to_owned(), source })?;
+    Ok(path_of(folder, successor(&found)))
 }
 
 /// Which cache the fast device holds, by its superblocks.

@@ -158,6 +158,12 @@ impl Mapped {
         };
         fallocate(&file, FallocateFlags::empty(), 0, needs)
             .map_err(|error| fails("has no room")(error.into()))?;
+        // Who offered it may have given up waiting. From here on nobody removes it.
+        let inode = |facts: fs::Metadata| (facts.dev(), facts.ino());
+        let named = fs::symlink_metadata(&path).map(inode).map_err(fails("has no name any more"))?;
+        if named != file.metadata().map(inode).map_err(fails("cannot be examined"))? {
+            return Err(fails("is another file")(io::ErrorKind::NotFound.into()));
+        }
         Ok(Self {
             log: before.renewed(Arc::new(mapped(file, needs).map_err(fails("cannot be mapped"))?)),
             path,

@@ -294,3 +294,25 @@ fn a_change_at_work_that_fails_half_way_ends_the_daemon_and_is_completed_at_rest
     let daemon = Daemon::of_text(folder, &text, false).unwrap();
     assert_eq!(read(&mut Client::connect(&daemon.path("a")), HALF), [0xa1; 4096]);
 }
+
+#[test]
+fn an_answer_that_nobody_hears_leaves_the_daemon_its_log() {
+    let world = begin(&HYBRID_PARTITIONED);
+    let disk = DiskTable { socket: None, ..table(&world.folder(), "c", true) };
+    let offer = Offer::make(&world.config(), None).unwrap();
+    let second = Offer::make(&world.config(), None).unwrap_err().to_string();
+    assert!(second.contains("another change of disks is under way"), "{second}");
+    let handed: Vec<BorrowedFd<'_>> = offer.descriptors().collect();
+    let question = Question::Add(Box::new(disk.clone()));
+    assert!(ask_handing(&world.control, &question, &handed, |_| ()).unwrap());
+    drop(handed);
+    drop(offer);
+    let logs = || -> Vec<u64> {
+        let entries = fs::read_dir(world.memory.path()).unwrap();
+        entries.map(|entry| entry.unwrap().metadata().unwrap().len()).collect()
+    };
+    assert!(matches!(logs()[..], [bytes] if bytes > 0), "{:?}", logs());
+    // The daemon has done it already, and takes nothing more.
+    world.add(&disk).unwrap();
+    assert!(matches!(logs()[..], [bytes] if bytes > 0), "{:?}", logs());
+}

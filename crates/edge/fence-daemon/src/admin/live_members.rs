@@ -9,7 +9,7 @@ use std::fs::{self, File};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::PathBuf;
 
-use virtbench_fence::cache::{Image, MemoryLog, origin};
+use virtbench_fence::cache::{Image, MemoryLog};
 use virtbench_fence::{Backing, DiskId, Fence};
 
 use super::held::Held;
@@ -21,7 +21,7 @@ use crate::config::{Config, DiskTable};
 use crate::frontend::Served;
 use crate::frontend::listen::Listener;
 use crate::label::{Label, LabelError};
-use crate::memory_log::{Mapped, path_of};
+use crate::memory_log::Mapped;
 use crate::requests::asked::{Added, Change};
 use crate::serve_error::ServeError;
 use crate::{attach, start};
@@ -202,9 +202,7 @@ impl Live {
     ) -> Result<Option<(File, PathBuf)>, ResizeError> {
         let Some((fast, name)) = self.devices.file(1).filter(|_| plan.has_cache()) else { return Ok(None) };
         let file = File::from(memory.ok_or_else(|| not_handed("the log in memory of the new cache"))?);
-        let found = origin(&superblocks(fast, name)?)
-            .map_err(|source| ServeError::Cache { device: name.to_owned(), source })?;
-        let path = path_of(&self.config.cache.memory, attach::successor(&found));
+        let path = attach::next_log(&self.config.cache.memory, name, &superblocks(fast, name)?)?;
         let is = fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).ok();
         let is_empty = file.metadata().is_ok_and(|facts| facts.is_file() && facts.len() == 0);
         if is.is_none_or(|is| Some(is) != fs::canonicalize(&path).ok()) || !is_empty {

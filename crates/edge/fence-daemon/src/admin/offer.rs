@@ -1,22 +1,22 @@
 //! What the command opens for a daemon that may open nothing itself any more: the socket of a new disk, and the file of the
 //! new cache's log in memory.
 
+use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, chown, fchown};
 use std::path::{Path, PathBuf};
 
-use virtbench_fence::cache::origin;
+use rustix::fs::{FlockOperation, flock};
 
 use super::resize_error::ResizeError;
 use crate::attach;
 use crate::cache_metadata::superblocks;
 use crate::config::{Built, Config};
 use crate::frontend::listen::Listener;
-use crate::memory_log::path_of;
 use crate::serve_error::ServeError;
 
-/// What is offered; it goes with this unless it was [taken](Offer::taken).
+/// What is offered; what no daemon took goes with this.
 #[derive(Debug, Default)]
 pub struct Offer {
     listener: Option<Listener>,
@@ -69,35 +69,42 @@ impl Offer {
 
     /// The daemon has it: its names stay.
     pub fn taken(mut self) {
-        self.memory = None;
         self.listener.take().into_iter().for_each(Listener::leave_name);
     }
 }
 
 impl Drop for Offer {
     fn drop(&mut self) {
-        if let Some((_, path)) = &self.memory {
+        if let Some((file, path)) = &self.memory
+            // A daemon that took it keeps its log in there, though nobody may have heard of that.
+            && file.metadata().is_ok_and(|facts| facts.len() == 0)
+        {
             let _ = fs::remove_file(path);
         }
     }
 }
 
-/// An empty file where the next daemon of the next cache will look for its log.
+/// An empty file where the next daemon of the next cache will look for its log. It is locked: as long as a daemon has it, nobody else offers it.
 fn next_memory(config: &Config, fast: &Path) -> Result<(File, PathBuf), ResizeError> {
     let name = fast.display().to_string();
     let unreadable = |source| ResizeError::Value(format!("{name}: {source}"));
     let device = File::open(fast).map_err(unreadable)?;
-    let found = origin(&superblocks(&device, &name)?)
-        .map_err(|source| ServeError::Cache { device: name.clone(), source })?;
-    let path = path_of(&config.cache.memory, attach::successor(&found));
+    let path = attach::next_log(&config.cache.memory, &name, &superblocks(&device, &name)?)?;
+    let fails = |why: &dyn fmt::Display| ResizeError::Value(format!("{}: {why}", path.display()));
     let file = OpenOptions::new()
         .read(true)
         .write(true)
         .create(true)
-        .truncate(true)
+        .truncate(false)
         .mode(0o600)
         .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
         .open(&path)
-        .map_err(|source| ResizeError::Value(format!("{}: {source}", path.display())))?;
+        .map_err(|source| fails(&source))?;
+    flock(&file, FlockOperation::NonBlockingLockExclusive)
+        .map_err(|_| fails(&"another change of disks is under way: give the command again after it"))?;
+    let facts = file.metadata().map_err(|source| fails(&source))?;
+    if facts.len() > 0 || facts.nlink() == 0 {
+        return Err(fails(&"another change has come between: give the command again"));
+    }
     Ok((file, path))
 }

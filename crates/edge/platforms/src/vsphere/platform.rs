@@ -218,7 +218,20 @@ impl OnVsphere {
                     self.ours.change(vm, |ours| _ = ours.disks.remove(name));
                 }
             }
-            _ => return done.refused(not_done(action)),
+            Action::Console
+            | Action::List
+            | Action::Shutdown
+            | Action::Reset
+            | Action::RevertSnapshot { .. }
+            | Action::MoveDisk
+            | Action::ResizeDisk
+            | Action::ColdMigrate
+            | Action::Resize
+            | Action::Rebuild
+            | Action::Shelve
+            | Action::Unshelve
+            | Action::AttachPort { .. }
+            | Action::DetachPort { .. } => return done.refused(not_done(action)),
         }
         done
     }

@@ -33,9 +33,27 @@ const MOST_OWN_MS: f64 = 2.0;
 /// What is done again and again: its name here, Rally's scenario, its kinds by Rally's names and ours, and whether an operation is looked at.
 struct Case {
     name: &'static str,
-    scenario: &'static str,
+    flavor: &'static str,
+    scenario: Scenario,
     kinds: &'static [Kind],
     looks: &'static [Looks],
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Scenario {
+    BootAndDelete,
+    Snapshot,
+    List,
+}
+
+impl Scenario {
+    fn rally(self) -> &'static str {
+        match self {
+            Self::BootAndDelete => "NovaServers.boot_and_delete_server",
+            Self::Snapshot => "NovaServers.snapshot_server",
+            Self::List => "NovaServers.list_servers",
+        }
+    }
 }
 
 /// An operation: Rally's name of it, and that of the cloud's action, where there is one.
@@ -52,20 +70,29 @@ const DELETE: Kind = Kind { name: "nova.delete_server", action: Some("delete"), 
 const SNAPSHOT: Kind = Kind { name: "nova.snapshot_server", action: Some("createImage"), is_same_span: true };
 const LIST: Kind = Kind { name: "nova.list_servers", action: None, is_same_span: false };
 
-const CASES: [Case; 3] = [
-    Case {
-        name: "boot-and-delete",
-        scenario: "NovaServers.boot_and_delete_server",
-        kinds: &[BOOT, DELETE],
-        looks: &[Looks::Alike, Looks::Own],
-    },
-    Case {
-        name: "snapshot",
-        scenario: "NovaServers.snapshot_server",
-        kinds: &[SNAPSHOT, AGAIN, DELETE],
-        looks: &[Looks::Alike],
-    },
-    Case { name: "list", scenario: "NovaServers.list_servers", kinds: &[LIST], looks: &[Looks::Own] },
+const BOOT_AND_DELETE: Case = Case {
+    name: "boot-and-delete",
+    flavor: "tiny",
+    scenario: Scenario::BootAndDelete,
+    kinds: &[BOOT, DELETE],
+    looks: &[Looks::Alike, Looks::Own],
+};
+const SNAPSHOT_SERVER: Case = Case {
+    name: "snapshot",
+    flavor: "tiny",
+    scenario: Scenario::Snapshot,
+    kinds: &[SNAPSHOT, AGAIN, DELETE],
+    looks: &[Looks::Alike],
+};
+const LIST_SERVERS: Case =
+    Case { name: "list", flavor: "tiny", scenario: Scenario::List, kinds: &[LIST], looks: &[Looks::Own] };
+/// The hosts of the flavor `slow` take a second for an operation, as real ones do; those of `tiny` take no time.
+const CASES: [Case; 5] = [
+    BOOT_AND_DELETE,
+    Case { name: "boot-and-delete on slow hosts", flavor: "slow", looks: &[Looks::Alike], ..BOOT_AND_DELETE },
+    SNAPSHOT_SERVER,
+    Case { name: "snapshot on slow hosts", flavor: "slow", ..SNAPSHOT_SERVER },
+    LIST_SERVERS,
 ];
 
 /// How clients learn that an operation is over.
@@ -106,10 +133,19 @@ struct Span {
     ended: f64,
 }
 
-/// What a client did, with the ends of the same operations by the cloud's own record.
+/// What the cloud recorded of an action, in seconds since 1970.
+struct Recorded {
+    action: String,
+    /// When the API took it.
+    taken: f64,
+    /// When the last service was done with it.
+    ended: f64,
+}
+
+/// What a client did, and the cloud's own record of the same operations.
 struct Driven {
     spans: Vec<Span>,
-    recorded: Vec<(String, f64)>,
+    recorded: Vec<Recorded>,
     own_ms: Option<f64>,
 }
 
@@ -122,13 +158,13 @@ impl Driven {
         1e3 * mean(self.of(kind).map(|span| span.ended - span.begun))
     }
 
-    /// From when the client began until the cloud was done.
-    fn recorded_ms(&self, kind: &Kind) -> Option<f64> {
-        let ends = self.recorded.iter().filter(|(action, _)| Some(action.as_str()) == kind.action);
-        let ends: Vec<f64> = ends.map(|(_, end)| *end).collect();
+    /// From when the client began to a moment of the cloud's record, in milliseconds.
+    fn recorded_ms(&self, kind: &Kind, moment: fn(&Recorded) -> f64) -> Option<f64> {
+        let of_kind = self.recorded.iter().filter(|recorded| Some(recorded.action.as_str()) == kind.action);
+        let moments: Vec<f64> = of_kind.map(moment).collect();
         let begun = mean(self.of(kind.name).map(|span| span.begun));
-        (ends.len() == self.of(kind.name).count() && !ends.is_empty())
-            .then(|| 1e3 * (mean(ends.into_iter()) - begun))
+        (moments.len() == self.of(kind.name).count() && !moments.is_empty())
+            .then(|| 1e3 * (mean(moments.into_iter()) - begun))
     }
 
     /// While the first began and the last ended.
@@ -157,7 +193,8 @@ struct Stand {
     /// It runs as long as this value lives.
     _stand: OpenStackStand,
     address: Address,
-    flavor: String,
+    /// Ids of flavors by their names.
+    flavors: BTreeMap<String, String>,
     image: String,
 }
 
@@ -166,25 +203,25 @@ impl Stand {
         let stand = OpenStackStand::start()?;
         let address = Address::parse(&stand.argument("admin"))?;
         let cloud = OpenStack::connect(&address, limit())?;
-        let flavor = cloud.flavors(limit())?.into_iter().find(|flavor| flavor.name == "tiny");
+        let flavors = cloud.flavors(limit())?.into_iter().map(|flavor| (flavor.name, flavor.id)).collect();
         let image = cloud.images(limit())?.into_iter().find(|image| image.name == "cirros");
-        let (flavor, image) = (flavor.context("no flavor")?.id, image.context("no image")?.id);
-        Ok(Self { _stand: stand, address, flavor, image })
+        Ok(Self { _stand: stand, address, flavors, image: image.context("no image")?.id })
     }
 
     fn connect(&self, looks: Looks) -> Result<OpenStack> {
         Ok(OpenStack::connect(&self.address, limit())?.paced(looks.pace()))
     }
 
-    /// The times at which the cloud was done with all that was done with servers since then.
-    fn recorded(&self, since: SystemTime) -> Result<Vec<(String, f64)>> {
+    /// The cloud's record of all that was done with servers since then.
+    fn recorded(&self, since: SystemTime) -> Result<Vec<Recorded>> {
         let (cloud, mut servers, mut recorded) = (self.connect(Looks::Own)?, Vec::new(), Vec::new());
         cloud.each_changed_server(since, limit(), |server| servers.push(server.id))?;
         for server in servers {
             for (action, told) in cloud.actions_of(&server, limit())? {
                 let told = told.with_context(|| format!("the cloud has no events of {action}"))?;
                 if told.ended > since {
-                    recorded.push((action, seconds(told.ended)));
+                    let ended = seconds(told.ended);
+                    recorded.push(Recorded { action, taken: ended - told.elapsed.as_secs_f64(), ended });
                 }
             }
         }
@@ -223,6 +260,10 @@ pub fn check(rounds: usize, only: Option<&str>) -> Result<Vec<Verdict>> {
     Ok(verdicts)
 }
 
+/// Where the cloud's record says how far an operation was.
+const MOMENTS: [(&str, fn(&Recorded) -> f64); 2] =
+    [("took it", |recorded| recorded.taken), ("was done", |recorded| recorded.ended)];
+
 /// What is promised of a ratio, in words, and whether it holds.
 type Promise = (&'static str, fn(f64) -> bool);
 
@@ -251,12 +292,14 @@ fn lines(name: &str, case: &Case, looks: Looks, pairs: &[(Driven, Driven)]) -> V
         let alike: Promise = ("within 5 %", |ratio| (ratio - 1.0).abs() <= MOST_APART);
         let promise = Some(alike).filter(|_| looks == Looks::Alike && kind.is_same_span);
         row(format!("{name}: {}, mean ms", kind.name), means.collect(), promise);
-        let recorded = pairs
-            .iter()
-            .filter_map(|(ours, theirs)| Some((ours.recorded_ms(kind)?, theirs.recorded_ms(kind)?)));
-        let recorded: Vec<(f64, f64)> = recorded.collect();
-        if !recorded.is_empty() {
-            row(format!("{name}: {}, until the cloud was done, ms", kind.name), recorded, None);
+        for (what, moment) in MOMENTS {
+            let of_pair = |(ours, theirs): &(Driven, Driven)| {
+                Some((ours.recorded_ms(kind, moment)?, theirs.recorded_ms(kind, moment)?))
+            };
+            let recorded: Vec<(f64, f64)> = pairs.iter().filter_map(of_pair).collect();
+            if !recorded.is_empty() {
+                row(format!("{name}: {}, until the cloud {what}, ms", kind.name), recorded, None);
+            }
         }
     }
     let own = median(pairs.iter().filter_map(|(ours, _)| ours.own_ms).collect());
@@ -267,7 +310,7 @@ fn lines(name: &str, case: &Case, looks: Looks, pairs: &[(Driven, Driven)]) -> V
 /// Threads on one connection, each with servers of its own, again and again.
 fn ours(stand: &Stand, case: &Case, looks: Looks, clients: usize) -> Result<Driven> {
     let cloud = stand.connect(looks)?;
-    if case.name == "list" {
+    if case.scenario == Scenario::List {
         fill(stand, &cloud)?;
     }
     let (since, before) = (SystemTime::now(), processor_ms());
@@ -281,7 +324,7 @@ fn ours(stand: &Stand, case: &Case, looks: Looks, clients: usize) -> Result<Driv
     let own = processor_ms() - before;
     let spans: Vec<Span> = done.into_iter().flatten().collect();
     let own_ms = Some(own / spans.len() as f64);
-    let recorded = if case.name == "list" { Vec::new() } else { stand.recorded(since)? };
+    let recorded = if case.scenario == Scenario::List { Vec::new() } else { stand.recorded(since)? };
     Ok(Driven { spans, recorded, own_ms })
 }
 
@@ -290,11 +333,17 @@ fn processor_ms() -> f64 {
     time.tv_sec as f64 * 1e3 + time.tv_nsec as f64 / 1e6
 }
 
-/// Makes a server, of the image or of another.
-fn create(stand: &Stand, cloud: &OpenStack, name: &str, image: Option<&str>) -> Result<(Span, String)> {
+/// Makes a server of the case's flavor, of the image or of another.
+fn create(
+    (stand, case): (&Stand, &Case),
+    cloud: &OpenStack,
+    name: &str,
+    image: Option<&str>,
+) -> Result<(Span, String)> {
     let metadata = BTreeMap::new();
+    let flavor = stand.flavors.get(case.flavor).with_context(|| format!("no flavor {}", case.flavor))?;
     let kind = image.map_or(BOOT.name, |_| AGAIN.name);
-    let new = NewServer::new(name, "", &metadata, [&stand.flavor, image.unwrap_or(&stand.image)]);
+    let new = NewServer::new(name, "", &metadata, [flavor, image.unwrap_or(&stand.image)]);
     let (span, made) = timed(cloud, "", &Operation::Create(new), kind)?;
     Ok((span, made.context("it names no server")?))
 }
@@ -319,7 +368,7 @@ fn fill(stand: &Stand, cloud: &OpenStack) -> Result<()> {
     let mut there = Vec::new();
     cloud.each_server(limit(), |server| there.push(server.id))?;
     while there.len() < LISTED {
-        there.push(create(stand, cloud, &format!("listed-{}", there.len()), None)?.1);
+        there.push(create((stand, &LIST_SERVERS), cloud, &format!("listed-{}", there.len()), None)?.1);
     }
     Ok(())
 }
@@ -327,7 +376,7 @@ fn fill(stand: &Stand, cloud: &OpenStack) -> Result<()> {
 /// What one client does, as Rally's scenario does it.
 fn load(stand: &Stand, cloud: &OpenStack, case: &Case, (client, times): (usize, usize)) -> Result<Vec<Span>> {
     let mut spans = Vec::new();
-    if case.name == "list" {
+    if case.scenario == Scenario::List {
         for _ in 0..times {
             let begun = seconds(SystemTime::now());
             let mut listed = Vec::new();
@@ -339,16 +388,16 @@ fn load(stand: &Stand, cloud: &OpenStack, case: &Case, (client, times): (usize, 
     }
     for number in 0..times {
         let name = format!("bench-{client}-{number}");
-        let (span, server) = create(stand, cloud, &name, None)?;
+        let (span, server) = create((stand, case), cloud, &name, None)?;
         spans.push(span);
-        if case.name == "snapshot" {
+        if case.scenario == Scenario::Snapshot {
             let metadata = BTreeMap::new();
             let operation = Operation::CreateImage { name: &name, metadata: &metadata };
             let (span, made) = timed(cloud, &server, &operation, SNAPSHOT.name)?;
             spans.push(span);
             let image = made.context("it names no image")?;
             spans.push(timed(cloud, &server, &Operation::Delete, DELETE.name)?.0);
-            let (span, server) = create(stand, cloud, &name, Some(&image))?;
+            let (span, server) = create((stand, case), cloud, &name, Some(&image))?;
             spans.push(span);
             spans.push(timed(cloud, &server, &Operation::Delete, DELETE.name)?.0);
             let operation = Operation::DeleteImage { image: &image };
@@ -362,22 +411,23 @@ fn load(stand: &Stand, cloud: &OpenStack, case: &Case, (client, times): (usize, 
 
 /// How often each client does what a case has.
 fn times_each(case: &Case, clients: usize) -> usize {
-    if case.name == "list" { LISTS } else { TIMES[usize::from(clients > 1)] }
+    if case.scenario == Scenario::List { LISTS } else { TIMES[usize::from(clients > 1)] }
 }
 
 fn theirs(stand: &Stand, rally: &Rally, case: &Case, clients: usize) -> Result<Driven> {
-    if case.name == "list" {
+    if case.scenario == Scenario::List {
         fill(stand, &stand.connect(Looks::Own)?)?;
     }
     let times = clients * times_each(case, clients);
     let what =
-        json!({ "flavor": { "name": "tiny" }, "image": { "name": "cirros" }, "auto_assign_nic": false });
-    let arguments = if case.name == "list" { json!({ "detailed": true }) } else { what };
+        json!({ "flavor": { "name": case.flavor }, "image": { "name": "cirros" }, "auto_assign_nic": false });
+    let arguments = if case.scenario == Scenario::List { json!({ "detailed": true }) } else { what };
     let runner = json!({ "type": "constant", "times": times, "concurrency": clients });
     let since = SystemTime::now();
-    let iterations = rally.run(&json!({ case.scenario: [{ "args": arguments, "runner": runner }] }))?;
+    let iterations =
+        rally.run(&json!({ case.scenario.rally(): [{ "args": arguments, "runner": runner }] }))?;
     let spans = iterations.into_iter().flat_map(spans_of).collect();
-    let recorded = if case.name == "list" { Vec::new() } else { stand.recorded(since)? };
+    let recorded = if case.scenario == Scenario::List { Vec::new() } else { stand.recorded(since)? };
     Ok(Driven { spans, recorded, own_ms: None })
 }
 

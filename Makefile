@@ -101,6 +101,7 @@ uml:
 	scripts/setup-uml.sh
 
 uml-kernel:
+	scripts/setup.sh uml-kernel
 	scripts/uml-kernel.sh
 
 check-predictions: setup-predictions whole

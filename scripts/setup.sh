@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Brings a Debian machine to where virtbench can be built, run (study), tested (test), compared with
-# other tools (bench), checked as code (lint), checked quickly (check), or held against real applications (predictions), packaged (package); or makes appliances
-# (appliances). Running it again changes nothing.
+# other tools (bench), checked as code (lint), checked quickly (check), or held against real applications (predictions), packaged (package);
+# where appliances can be made (appliances), or the small kernel of guests compiled (uml-kernel). Running it again changes nothing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -19,10 +19,11 @@ case $purpose in
     case $(uname -m) in x86_64) packages+=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross) ;; *) packages+=(gcc-x86-64-linux-gnu libc6-dev-amd64-cross) ;; esac
     ;;
   appliances) packages=("${appliances[@]}") ;;
+  uml-kernel) packages=(bc bison ca-certificates flex gcc libc6-dev make util-linux xz-utils) ;;
   test) packages+=("${appliances[@]}" binutils busybox-static chromium cpio fonts-dejavu-core fio gcc-mingw-w64-x86-64 libfaketime libnbd-bin libvirt-clients libvirt-daemon libvirt-daemon-driver-qemu mariadb-client-core mariadb-server-core nbdkit nginx openssh-client openssh-server openssl pgbouncer postgresql prometheus python3-venv qemu-system-arm qemu-user-static redis-server redis-tools strace systemd unzip util-linux wine wine64 xz-utils) ;;
   predictions) packages+=(bc binutils bzip2 coreutils db5.3-util dbench gcc git lmdb-utils openssl postgresql python3 redis-server redis-tools sqlite3 tdb-tools util-linux xz-utils zstd) ;;
   bench) packages+=("${appliances[@]}" bonnie++ chromium dbench fonts-dejavu-core fio git iperf3 linux-perf mariadb-client-core mariadb-server-core nbdkit nginx openssh-client openssh-server openssl postgresql postgresql-client python3-venv qperf redis-server redis-tools unzip wrk) ;;
-  *) echo "setup.sh: unknown purpose '$purpose': study, install, test, check, lint, bench, package, predictions or appliances" >&2; exit 2 ;;
+  *) echo "setup.sh: unknown purpose '$purpose': study, install, test, check, lint, bench, package, predictions, appliances or uml-kernel" >&2; exit 2 ;;
 esac
 
 as_root() {
@@ -58,7 +59,8 @@ if [ ${#missing[@]} -gt 0 ]; then
   fi
   as_root env RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 fi
-if [ "$purpose" = appliances ]; then exit 0; fi
+# Those need no Rust.
+case $purpose in appliances | uml-kernel) exit 0 ;; esac
 
 # Rust: Debian 13 packages rustup; older releases need its own installer.
 [ -r "$HOME/.cargo/env" ] && . "$HOME/.cargo/env"

@@ -13,7 +13,7 @@ config=$PWD/uml-kernel.config
 fail() { echo "uml-kernel: $*" >&2; exit 1; }
 [[ $(uname -m) == x86_64 ]] || fail "User Mode Linux runs on x86_64 only"
 for program in apt-get bc bison dpkg flex flock gcc make xz; do
-  command -v "$program" >/dev/null || fail "$program is missing: apt install bc bison flex gcc libc6-dev make util-linux xz-utils"
+  command -v "$program" >/dev/null || fail "$program is missing: scripts/setup.sh uml-kernel"
 done
 
 mkdir -p "$cache"

@@ -1,22 +1,34 @@
 //! Studies with guests of User Mode Linux on hosts that lack something. Needs root for mounts and users of the tests' own.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+    TargetArch,
+};
 use virtbench_lab::UmlKernel;
 
 use crate::support::{Finished, finish, folder};
 
-/// Compares this host with a guest, by a shell that first does `script` where it alone sees mounts.
-fn compare(place: &Path, script: &str, out: &str) -> Finished {
+/// The words of a command that compares this host with a guest.
+fn comparison(place: &Path) -> Vec<String> {
     fs::write(place.join("grid.toml"), "blocks = ['4k']\nreads = [0]\nrandoms = [100]\n").unwrap();
     let grid = place.join("grid.toml").display().to_string();
     let words =
         ["study", "compare", "--size", "8MiB", "--ramp", "20ms", "--time", "60ms", "--repetitions", "1"];
     let more = ["--environment", "native:", "--environment", "uml:", "--grid", &grid];
-    by_shell(place, script, &[&words[..], &more].concat(), out)
+    words.into_iter().chain(more).map(str::to_owned).collect()
+}
+
+/// Compares this host with a guest, by a shell that first does `script` where it alone sees mounts.
+fn compare(place: &Path, script: &str, out: &str) -> Finished {
+    let words = comparison(place);
+    by_shell(place, script, &words.iter().map(String::as_str).collect::<Vec<_>>(), out)
 }
 
 /// A command of virtbench, by a shell that first does `script` where it alone sees mounts.
@@ -112,4 +124,40 @@ fn what_a_guest_of_user_mode_linux_lacks_is_exit_code_4_with_the_next_step() {
     let tmp = "mount -t tmpfs -o noexec none /dev/shm; mount -t tmpfs -o mode=1777 none /tmp";
     let elsewhere = started(tmp);
     assert_eq!(elsewhere.code(), 0, "{elsewhere:?}");
+}
+
+/// Has the kernel refuse to put filters of system calls in place, and `others` as well, for a command and what it starts.
+fn forbid_filters(command: &mut Command, others: &[i64]) {
+    let mode = u64::try_from(libc::PR_SET_SECCOMP).unwrap();
+    let mode = SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, mode).unwrap();
+    let mut rules = BTreeMap::from([
+        (libc::SYS_seccomp, Vec::new()),
+        (libc::SYS_prctl, vec![SeccompRule::new(vec![mode]).unwrap()]),
+    ]);
+    rules.extend(others.iter().map(|call| (*call, Vec::new())));
+    let refuse = SeccompAction::Errno(libc::EPERM.unsigned_abs());
+    let arch = TargetArch::try_from(std::env::consts::ARCH).unwrap();
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, refuse, arch).unwrap();
+    let program = BpfProgram::try_from(filter).unwrap();
+    let forbid = move || seccompiler::apply_filter(&program).map_err(std::io::Error::other);
+    // SAFETY: between fork and exec it makes two system calls; it allocates only where one of them fails.
+    unsafe { command.pre_exec(forbid) };
+}
+
+#[test]
+fn where_the_host_forbids_filters_guests_are_traced_and_where_it_forbids_both_it_says_so() {
+    let place = folder();
+    let run = |others: &[i64], out: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_virtbench"));
+        command.args(comparison(place.path())).arg("--out").arg(place.path().join(out));
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        forbid_filters(&mut command, others);
+        finish(command.spawn().unwrap())
+    };
+    let traced = run(&[], "traced");
+    assert_eq!(traced.code(), 0, "{traced:?}");
+    assert!(traced.stdout.contains("User Mode Linux"), "{traced:?}");
+    let neither = run(&[libc::SYS_ptrace], "neither");
+    assert_eq!(neither.code(), 4, "{neither:?}");
+    assert!(neither.stderr.contains("this host forbids ptrace and"), "{neither:?}");
 }

@@ -56,6 +56,11 @@ impl UmlConfig {
     }
 }
 
+/// What the kernel prints where the host does not let it trace processes. It tries that where it cannot filter their system calls.
+const TRACING_FORBIDDEN: &str = "ptrace: Operation not permitted";
+const NO_CROSSING: &str = "this host forbids ptrace and, as far as the guest's kernel can use them, filters of system calls (seccomp): \
+    a guest of User Mode Linux needs one of the two. A container gets both by `--security-opt seccomp=unconfined`";
+
 /// A running guest. Dropping it kills it; nothing of it is left behind.
 #[derive(Debug)]
 pub struct UmlGuest {
@@ -108,7 +113,7 @@ impl UmlGuest {
         pin(process.id(), &[config.processor]).map_err(failed)?;
         servers.take_along(process.id()).map_err(failed)?;
         let greeting = connection.greet(config.boot_limit);
-        let greeting = greeting.map_err(|error| explain(&mut servers, &mut process, error))?;
+        let greeting = greeting.map_err(|error| explain_start(&mut servers, &mut process, error))?;
         let boot = started.elapsed();
         // Sockets in it are connected. Without it a kill leaves nothing.
         drop(folder);
@@ -189,6 +194,20 @@ impl UmlGuest {
 /// A server that has ended is the reason for whatever the kernel says.
 fn explain(servers: &mut DiskServers, process: &mut AgentProcess, error: ConnectionError) -> MachineError {
     servers.check().err().unwrap_or_else(|| process.explain(error))
+}
+
+/// Explains also what the host forbids, which shows while the kernel starts.
+fn explain_start(
+    servers: &mut DiskServers,
+    process: &mut AgentProcess,
+    error: ConnectionError,
+) -> MachineError {
+    match explain(servers, process, error) {
+        MachineError::Ended { .. } if process.console().contains(TRACING_FORBIDDEN) => {
+            MachineError::Lacking { why: NO_CROSSING.to_owned() }
+        }
+        error => error,
+    }
 }
 
 /// The kernel's arguments.

@@ -20,6 +20,7 @@ fn config(blocks: u32) -> Config {
         free_target: 4,
         low_watermark: 1,
         scratch_blocks: 2,
+        bypass_bytes: Vec::new(),
     };
     let disk =
         |n: u8| DiskConfig { uuid: [n + 1; 16], offset_bytes: u64::from(n) * 16384, size_bytes: 16384 };

@@ -24,6 +24,7 @@ fn config() -> Config {
             free_target: 20,
             low_watermark: 2,
             scratch_blocks: 8,
+            bypass_bytes: Vec::new(),
         }),
         scheduler: SchedulerConfig::Fifo,
         max_request_bytes: 8192,

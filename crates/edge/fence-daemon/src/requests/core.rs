@@ -99,9 +99,10 @@ impl Core {
         self.pending() == 0 && self.fence.is_at_rest() && self.refused.is_empty()
     }
 
-    /// Whether a cache keeps what a device does not take, or is not believed.
+    /// Whether a cache keeps what a device does not take, or is not believed, or a client still has to hear of a loss.
     pub(crate) fn is_ailing(&self) -> bool {
-        self.fence.cache_counts().any(|cache| cache.failing || cache.read_only || cache.sealed)
+        let ails = self.fence.cache_counts().any(|cache| cache.failing || cache.read_only || cache.sealed);
+        ails || self.fence.is_loss_untold()
     }
 
     /// Goes by another fence from now on, over the same devices. It must be at rest.
@@ -232,7 +233,10 @@ impl Core {
             if !is_abandoned {
                 self.figures.completed(disk, request.action, request.len_bytes, response_ns, well);
             }
-            self.has_failed_flush |= front_end == NO_FRONT_END && done.result.is_err();
+            if let (NO_FRONT_END, Err(error)) = (front_end, done.result) {
+                self.has_failed_flush = true;
+                self.fence.flush_untold(request.disk, error);
+            }
             self.done.push((front_end, done));
             if let Some(mut list) = list {
                 list.clear();

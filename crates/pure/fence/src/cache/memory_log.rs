@@ -17,8 +17,11 @@
 //! 4, 5         epoch: what lies in here is believed while it is the same, which a power failure ends
 //! 6            partitions
 //! 7            sum of 1, 2, 4, 5 and 6
-//! 8 ...        for each partition two halves: number of the commit, entries, 0, 0, then 4 words an entry
+//! 8 ...        for each partition two halves: number of the commit, entries, loss, 0, then 4 words an entry
 //! ```
+//!
+//! Loss is of the first half of a partition: 1 if writes past the cache were answered and lost and no flush has told, 2 if some
+//! were answered that no sync has made stable, or their sum.
 //!
 //! The number of the superblock and that of the entries have their sum in the upper half of their word, so that both change
 //! at once; that of the entries includes the commit's number. No entries are a word of 0.
@@ -41,6 +44,9 @@ const HEADER: usize = 8;
 /// Words before the entries of a half: the commit's number and how many entries there are.
 const HALF_HEADER: usize = 4;
 const COUNT: usize = 1;
+const LOSS: usize = 2;
+const UNTOLD: u64 = 1;
+const UNSYNCED: u64 = 2;
 const ENTRY_WORDS: usize = ENTRY_BYTES / 8;
 
 /// Entries of a half: room for what is written during a long commit, and twice over for the longest request.
@@ -91,12 +97,26 @@ impl MemoryLog {
         Ok(())
     }
 
+    /// The slow device could not be synced before a fence over this serves: what a process that was killed had written past
+    /// the cache is lost, and the next flush of these disks fails.
+    pub fn slow_sync_failed(&self) {
+        let partitions = usize::try_from(self.get(PARTITIONS)).unwrap_or(0);
+        for at in (0..partitions).map(|partition| self.half(partitions, partition, 0) + LOSS) {
+            if self.get(at) & UNSYNCED != 0 {
+                self.set(at, self.get(at) | UNTOLD);
+            }
+        }
+    }
+
     /// Whether there is nothing in here that is not on the device.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         let partitions = usize::try_from(self.get(PARTITIONS)).unwrap_or(0);
-        let count = |partition, parity| self.get(self.half(partitions, partition, parity) + COUNT);
-        (0..partitions).all(|partition| count(partition, 0) == 0 && count(partition, 1) == 0)
+        let word = |partition, parity, word| self.get(self.half(partitions, partition, parity) + word);
+        let nothing = |partition| {
+            [word(partition, 0, COUNT), word(partition, 1, COUNT), word(partition, 0, LOSS)] == [0; 3]
+        };
+        (0..partitions).all(nothing)
     }
 
     fn get(&self, at: usize) -> u64 {
@@ -193,6 +213,7 @@ impl MemoryLog {
                 for parity in 0..2 {
                     let half = self.half(partitions, partition, parity);
                     self.set(half + COUNT, 0);
+                    self.set(half + LOSS, 0);
                     self.set(half, 0);
                 }
             }
@@ -310,6 +331,17 @@ impl Writer {
         }
         self.count += 1;
         self.log.set(half + COUNT, summed_after(u64::from(self.count), self.commit_sum));
+    }
+
+    /// Whether writes past the cache are lost of which no flush has told, and whether some are not stable.
+    pub(super) fn note_loss(&self, is_untold: bool, is_unsynced: bool) {
+        let word = if is_untold { UNTOLD } else { 0 } | if is_unsynced { UNSYNCED } else { 0 };
+        self.log.set(self.halves[0] + LOSS, word);
+    }
+
+    /// Whether this process, or an earlier one, has last noted a loss.
+    pub(super) fn has_loss(&self) -> bool {
+        self.log.get(self.halves[0] + LOSS) & UNTOLD != 0
     }
 
     /// Commit `stable` and those before it are on the device.

@@ -1,0 +1,334 @@
+//! Writes past the cache: of a long stream, straight to the slow device, where a disk asks for it.
+//!
+//! The invariant, for each block that is written so: **from the beginning of the write until it is stable on the slow device,
+//! no entry on the fast device names the block, unless it is of a write to the cache that came later.** So whatever ends in
+//! between, the slow device has what is read. It holds because
+//!
+//! 1. a write past the cache begins only for a whole block that the cache does not have, of which no entry awaits its
+//!    tombstone, and that is in no trim which is not answered; every other block of the request goes through the cache;
+//! 2. while it is in flight, a free block of the cache stands for it, locked: reads, writes and trims of it wait or pass, as
+//!    they do for a write to the cache;
+//! 3. until the slow device has been synced, no read puts the block into the cache: its entry would say that the slow device
+//!    has the same, which a power failure could undo.
+//!
+//! A flush is answered after a commit and a sync of the slow device. What a sync that fails has lost is in no memory any
+//! more: every flush that waited for it fails, and if one of the lost writes was answered after these had come, so does the
+//! next. That outlives a kill, in the [`MemoryLog`](super::MemoryLog). Writes in flight at such a sync fail themselves.
+//!
+//! A flush ends streams: what is flushed every few blocks, such as the log of a database, stays in the cache.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
+
+use super::block_op::{BlockOp, Part, Phase, Run};
+use super::memory_log::Writer;
+use super::streams::Streams;
+use super::table::{self, LOCKED, NONE};
+use super::{CacheConfig, CachePartitions, Partition};
+use crate::config::Config;
+use crate::ports::Ports;
+use crate::types::{BufferId, Data, DeviceOp, DiskId, IoError, Request, RequestId, Time};
+
+/// What an error was that an earlier process has not told: `EIO`.
+const LOST: IoError = IoError::Device(5);
+
+/// What of a partition goes past it.
+#[derive(Debug, Default)]
+pub(super) struct Bypass {
+    disks: Vec<Past>,
+    /// Those that the partition caches.
+    cached: Range<usize>,
+    is_used: bool,
+    /// Blocks that stand for blocks in flight.
+    pub(super) held: u32,
+    /// Keys that entries awaiting their tombstones name, and how many; kept where some disk writes past the cache.
+    leaving: BTreeMap<u64, u32>,
+}
+
+/// The writes of one disk past the cache.
+#[derive(Debug, Default)]
+struct Past {
+    /// How long a stream has to be; none of this disk's go past the cache without.
+    cutoff_bytes: Option<u64>,
+    streams: Streams,
+    bytes: u64,
+    /// Writes that are over, and how many of them a sync has made stable.
+    written: u64,
+    stable: u64,
+    /// From the first to the last block written since a sync began.
+    since: Option<Range<u64>>,
+    sync: Option<Sync>,
+    /// Flushes, and how many writes they make stable.
+    waiters: VecDeque<(u32, u64)>,
+    /// What is lost and no flush has told.
+    lost: Option<IoError>,
+}
+
+/// A sync of the slow device under way.
+#[derive(Debug, Clone)]
+struct Sync {
+    /// Writes that were over when it began, and their blocks.
+    covers: u64,
+    keys: Option<Range<u64>>,
+    /// Of the write-backs then: another one means that a sync has failed meanwhile.
+    epoch: u32,
+}
+
+/// The smallest range that has both.
+fn hull(one: Option<Range<u64>>, other: Option<Range<u64>>) -> Option<Range<u64>> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.start.min(other.start)..one.end.max(other.end)),
+        (one, other) => one.or(other),
+    }
+}
+
+impl Bypass {
+    /// Of the partition `id`.
+    pub(super) fn new(config: &Config, cache: &CacheConfig, id: u32) -> Self {
+        let cached = match cache.partitions {
+            CachePartitions::Shared(_) => 0..config.disks.len(),
+            CachePartitions::PerDisk(_) => id as usize..id as usize + 1,
+        };
+        let cutoffs = cache.bypass_bytes.iter().copied().chain(std::iter::repeat(None));
+        let past = |cutoff_bytes| Past { cutoff_bytes, ..Past::default() };
+        let disks: Vec<Past> = cutoffs.take(config.disks.len()).map(past).collect();
+        let is_used = disks.iter().any(|disk| disk.cutoff_bytes.is_some());
+        Self { disks, cached, is_used, ..Self::default() }
+    }
+
+    /// Bytes of a disk written past the cache.
+    pub(super) fn bytes(&self, disk: DiskId) -> u64 {
+        self.disks.get(disk.index()).map_or(0, |past| past.bytes)
+    }
+
+    /// A block's entry awaits its tombstone.
+    pub(super) fn leaves(&mut self, key: u64) {
+        if self.is_used {
+            *self.leaving.entry(key).or_default() += 1;
+        }
+    }
+
+    /// The tombstone is stable.
+    pub(super) fn has_left(&mut self, key: u64) {
+        if let Some(count) = self.leaving.get_mut(&key) {
+            *count -= 1;
+            if *count == 0 {
+                self.leaving.remove(&key);
+            }
+        }
+    }
+
+    /// Whether the slow device has been synced since the block was written past the cache; blocks between two such count too.
+    pub(super) fn is_unsynced(&self, key: u64) -> bool {
+        let Some(past) = self.disks.get(usize::from(table::disk_of(key))) else { return false };
+        let syncing = past.sync.as_ref().and_then(|sync| sync.keys.as_ref());
+        past.since.iter().chain(syncing).any(|keys| keys.contains(&key))
+    }
+
+    /// Whether a disk has lost something that no flush has told.
+    pub(super) fn is_loss_untold(&self) -> bool {
+        self.disks.iter().any(|past| past.lost.is_some())
+    }
+
+    fn has_unsynced(&self) -> bool {
+        self.disks.iter().any(|past| past.written > past.stable)
+    }
+}
+
+impl Past {
+    /// A sync of the slow device has failed. The flushes that have to say so.
+    fn lose(&mut self, error: IoError) -> VecDeque<(u32, u64)> {
+        if self.written > self.stable {
+            let told = self.waiters.back().map_or(0, |&(_, covers)| covers);
+            if told < self.written {
+                self.lost = Some(error);
+            }
+        }
+        if let Some(sync) = &mut self.sync {
+            self.since = hull(self.since.take(), sync.keys.take());
+        }
+        std::mem::take(&mut self.waiters)
+    }
+}
+
+impl Partition {
+    /// Whether a write is of a stream that is long enough by now.
+    pub(super) fn is_of_long_stream(&mut self, request: &Request) -> bool {
+        let Some(past) = self.bypass.disks.get_mut(request.disk.index()) else { return false };
+        let Some(cutoff_bytes) = past.cutoff_bytes else { return false };
+        let end = request.offset_bytes + u64::from(request.len_bytes);
+        past.streams.write(request.offset_bytes, end) >= cutoff_bytes && self.write_back.trouble.is_none()
+    }
+
+    /// Whether the block of a write may go past the cache.
+    pub(super) fn may_pass(&self, op: &BlockOp) -> bool {
+        op.is_whole()
+            && self.table.free.len() > self.reserved
+            && self.table.find(op.key).is_none()
+            && !self.bypass.leaving.contains_key(&op.key)
+            && !self.is_trimmed(op.key)
+    }
+
+    /// Adds a block to a run that goes past the cache, and has a free block stand for it.
+    pub(super) fn extend_past(&mut self, run: &mut Run, op: &BlockOp) {
+        let Some(block) = self.table.take_free() else {
+            return debug_assert!(false, "a write was let in without a block to stand for it");
+        };
+        self.table.insert(op.key, block);
+        self.table.set(block, LOCKED);
+        self.bypass.held += 1;
+        run.op.run += 1;
+        run.op.len_bytes += op.len_bytes;
+    }
+
+    pub(super) fn write_past(&mut self, now: Time, op: BlockOp, ports: &mut Ports) {
+        let op = BlockOp { step: Phase::Past, next: self.write_back.epoch, ..op };
+        let id = self.ops.insert(op);
+        let io = self.slow_io(self.owner(id), op.key, DeviceOp::Write, op.part(), op.guest());
+        ports.enqueue(now, io);
+    }
+
+    /// A run is on the slow device, or could not be written there.
+    pub(super) fn on_past(&mut self, now: Time, op: BlockOp, result: Result<(), IoError>, ports: &mut Ports) {
+        // A sync has failed since: whether it was kept nobody knows.
+        let result = if op.next == self.write_back.epoch { result } else { result.and(Err(LOST)) };
+        let keys = op.key..op.key + u64::from(op.run);
+        if let Some(past) = self.bypass.disks.get_mut(usize::from(table::disk_of(op.key))) {
+            // Of one that failed any part may be there.
+            past.written += 1;
+            past.since = hull(past.since.take(), Some(keys.clone()));
+            past.bytes += if result.is_ok() { u64::from(op.len_bytes) } else { 0 };
+        }
+        self.note_loss();
+        for key in keys {
+            ports.steps += 1;
+            let Some(block) = self.table.find(key) else {
+                debug_assert!(false, "nothing stands for a block in flight");
+                continue;
+            };
+            self.bypass.held -= 1;
+            self.cancel_fill(now, block, ports);
+        }
+        ports.parts_done(op.request, op.run, result);
+    }
+
+    /// A guest's flush: what it says is stable when this has been done, and the commit.
+    pub(super) fn submit_flush(&mut self, now: Time, id: RequestId, disk: DiskId, ports: &mut Ports) {
+        let past = self.bypass.disks.get_mut(disk.index());
+        let lost = past.and_then(|past| {
+            past.streams.end();
+            past.lost.take()
+        });
+        self.note_loss();
+        if let Some(error) = lost {
+            return ports.refuse(id, error);
+        }
+        let unsynced = self.bypass.disks.get_mut(disk.index()).filter(|past| past.written > past.stable);
+        let index = ports.begin_request(id, 1 + u32::from(unsynced.is_some()));
+        if let Some(past) = unsynced {
+            past.waiters.push_back((index, past.written));
+            self.sync_past(now, disk, ports);
+        }
+        self.flush(index, ports);
+    }
+
+    /// Syncs the slow device if flushes wait for it and none has begun.
+    fn sync_past(&mut self, now: Time, disk: DiskId, ports: &mut Ports) {
+        let epoch = self.write_back.epoch;
+        let Some(past) = self.bypass.disks.get_mut(disk.index()) else { return };
+        if past.sync.is_some() || past.waiters.is_empty() {
+            return;
+        }
+        past.sync = Some(Sync { covers: past.written, keys: past.since.take(), epoch });
+        let op = BlockOp {
+            step: Phase::PastSync,
+            request: NONE,
+            write: false,
+            key: table::key(disk.0, 0),
+            buffer: BufferId(0),
+            at_bytes: 0,
+            within: 0,
+            len_bytes: 0,
+            block: NONE,
+            old: NONE,
+            scratch: NONE,
+            next: NONE,
+            run: 0,
+        };
+        let id = self.ops.insert(op);
+        let nothing = Part { within: 0, len_bytes: 0 };
+        let io = self.slow_io(self.owner(id), op.key, DeviceOp::Flush, nothing, Data::None);
+        ports.enqueue(now, io);
+    }
+
+    /// A sync is over. Of one that failed [`past_sync_failed`](Self::past_sync_failed) has told.
+    pub(super) fn on_past_sync(
+        &mut self,
+        now: Time,
+        op: BlockOp,
+        result: Result<(), IoError>,
+        ports: &mut Ports,
+    ) {
+        let disk = DiskId(table::disk_of(op.key));
+        let Some(past) = self.bypass.disks.get_mut(disk.index()) else { return };
+        let Some(sync) = past.sync.take() else { return debug_assert!(false, "no sync is under way") };
+        if result.is_ok() && sync.epoch == self.write_back.epoch {
+            past.stable = sync.covers;
+            while let Some(&(request, covers)) = past.waiters.front()
+                && covers <= sync.covers
+            {
+                past.waiters.pop_front();
+                ports.part_done(request, Ok(()));
+            }
+        } else {
+            past.since = hull(past.since.take(), sync.keys);
+        }
+        self.note_loss();
+        self.sync_past(now, disk, ports);
+    }
+
+    /// A sync of the slow device has failed, of this partition or another.
+    pub(super) fn past_sync_failed(&mut self, error: IoError, ports: &mut Ports) {
+        for past in &mut self.bypass.disks {
+            for (request, _) in past.lose(error) {
+                ports.part_done(request, Err(error));
+            }
+        }
+        self.note_loss();
+    }
+
+    /// A flush that failed was of no guest: the next one tells.
+    pub(crate) fn flush_untold(&mut self, disk: DiskId, error: IoError) {
+        if let Some(past) = self.bypass.disks.get_mut(disk.index()).filter(|past| past.cutoff_bytes.is_some())
+        {
+            past.lost = Some(error);
+        }
+        self.note_loss();
+    }
+
+    /// Writes down what a process that comes after a kill has to know.
+    fn note_loss(&self) {
+        if let Some(memory) = &self.memory {
+            memory.note_loss(self.bypass.is_loss_untold(), self.bypass.has_unsynced());
+        }
+    }
+
+    /// Just recovered: an earlier process may have left word of a loss.
+    pub(super) fn remember_loss(&mut self) {
+        if self.memory.as_ref().is_some_and(Writer::has_loss) {
+            let cached = self.bypass.cached.clone();
+            let disks = self.bypass.disks.get_mut(cached).into_iter().flatten();
+            disks.for_each(|past| past.lost = Some(LOST));
+        }
+    }
+
+    /// Bytes of a disk written past the cache.
+    pub(crate) fn bypassed_bytes(&self, disk: DiskId) -> u64 {
+        self.bypass.bytes(disk)
+    }
+
+    /// Whether a disk has lost something that no flush has told.
+    pub(crate) fn is_loss_untold(&self) -> bool {
+        self.bypass.is_loss_untold()
+    }
+}

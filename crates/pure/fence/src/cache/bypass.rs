@@ -22,9 +22,10 @@ use std::ops::Range;
 
 use super::block_op::{BlockOp, Part, Phase, Run};
 use super::memory_log::Writer;
+use super::metadata::MOST_DISKS;
 use super::streams::Streams;
 use super::table::{self, LOCKED, NONE};
-use super::{CacheConfig, CachePartitions, Partition};
+use super::{CacheConfig, Partition};
 use crate::config::Config;
 use crate::ports::Ports;
 use crate::types::{BufferId, Data, DeviceOp, DiskId, IoError, Request, RequestId, Time};
@@ -36,8 +37,6 @@ const LOST: IoError = IoError::Device(5);
 #[derive(Debug, Default)]
 pub(super) struct Bypass {
     disks: Vec<Past>,
-    /// Those that the partition caches.
-    cached: Range<usize>,
     is_used: bool,
     /// Blocks that stand for blocks in flight.
     pub(super) held: u32,
@@ -83,17 +82,12 @@ fn hull(one: Option<Range<u64>>, other: Option<Range<u64>>) -> Option<Range<u64>
 }
 
 impl Bypass {
-    /// Of the partition `id`.
-    pub(super) fn new(config: &Config, cache: &CacheConfig, id: u32) -> Self {
-        let cached = match cache.partitions {
-            CachePartitions::Shared(_) => 0..config.disks.len(),
-            CachePartitions::PerDisk(_) => id as usize..id as usize + 1,
-        };
+    pub(super) fn new(config: &Config, cache: &CacheConfig) -> Self {
         let cutoffs = cache.bypass_bytes.iter().copied().chain(std::iter::repeat(None));
         let past = |cutoff_bytes| Past { cutoff_bytes, ..Past::default() };
         let disks: Vec<Past> = cutoffs.take(config.disks.len()).map(past).collect();
         let is_used = disks.iter().any(|disk| disk.cutoff_bytes.is_some());
-        Self { disks, cached, is_used, ..Self::default() }
+        Self { disks, is_used, ..Self::default() }
     }
 
     /// Bytes of a disk written past the cache.
@@ -130,8 +124,10 @@ impl Bypass {
         self.disks.iter().any(|past| past.lost.is_some())
     }
 
-    fn has_unsynced(&self) -> bool {
-        self.disks.iter().any(|past| past.written > past.stable)
+    /// A bit for each disk of which something is so: there are as many at most.
+    fn bits(&self, is_so: impl Fn(&Past) -> bool) -> u128 {
+        let bit = |(disk, past)| u128::from(is_so(past)) << disk;
+        self.disks.iter().take(MOST_DISKS).enumerate().map(bit).sum()
     }
 }
 
@@ -309,16 +305,16 @@ impl Partition {
     /// Writes down what a process that comes after a kill has to know.
     fn note_loss(&self) {
         if let Some(memory) = &self.memory {
-            memory.note_loss(self.bypass.is_loss_untold(), self.bypass.has_unsynced());
+            let untold = self.bypass.bits(|past| past.lost.is_some());
+            memory.note_loss(untold, self.bypass.bits(|past| past.written > past.stable));
         }
     }
 
     /// Just recovered: an earlier process may have left word of a loss.
     pub(super) fn remember_loss(&mut self) {
-        if self.memory.as_ref().is_some_and(Writer::has_loss) {
-            let cached = self.bypass.cached.clone();
-            let disks = self.bypass.disks.get_mut(cached).into_iter().flatten();
-            disks.for_each(|past| past.lost = Some(LOST));
+        let Some(untold) = self.memory.as_ref().map(Writer::untold) else { return };
+        for (disk, past) in self.bypass.disks.iter_mut().enumerate() {
+            past.lost = (untold >> disk & 1 == 1).then_some(LOST);
         }
     }
 

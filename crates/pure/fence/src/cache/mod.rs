@@ -151,7 +151,7 @@ impl Partition {
             errors: 0,
             trims: Vec::new(),
             trims_begun: 0,
-            bypass: Bypass::new(config, cache, id),
+            bypass: Bypass::new(config, cache),
         }
     }
 

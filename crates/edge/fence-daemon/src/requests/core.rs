@@ -99,10 +99,14 @@ impl Core {
         self.pending() == 0 && self.fence.is_at_rest() && self.refused.is_empty()
     }
 
-    /// Whether a cache keeps what a device does not take, or is not believed, or a client still has to hear of a loss.
+    /// Whether a cache keeps what a device does not take, or is not believed.
     pub(crate) fn is_ailing(&self) -> bool {
-        let ails = self.fence.cache_counts().any(|cache| cache.failing || cache.read_only || cache.sealed);
-        ails || self.fence.is_loss_untold()
+        self.fence.cache_counts().any(|cache| cache.failing || cache.read_only || cache.sealed)
+    }
+
+    /// Whether a client still has to hear that what it wrote past the cache is lost.
+    pub(crate) fn is_loss_untold(&self) -> bool {
+        self.fence.is_loss_untold()
     }
 
     /// Goes by another fence from now on, over the same devices. It must be at rest.

@@ -53,7 +53,7 @@ fn most_of_a_long_stream_is_on_the_slow_device_and_there_after_a_kill() {
     daemon.kill();
     crate::support::finish(load);
     let daemon = fence.serve();
-    let check = fence.load("A", &["--verify-only"]);
+    let check = fence.load("A", &["--verify-only", "--read", "0", "--random", "0", "--bs", "64KiB"]);
     assert_eq!(check.code(), 0, "{check:?}");
     assert!(check.json()["blocks_checked"].as_u64().unwrap() >= 15 * MIB / (64 << 10), "{check:?}");
     let status = fence.command("status", &["--json"]);

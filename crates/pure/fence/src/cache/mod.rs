@@ -17,6 +17,7 @@
 mod block_op;
 mod blocks;
 mod bypass;
+mod bypass_state;
 mod commit;
 mod commit_state;
 mod evict;
@@ -58,7 +59,7 @@ use crate::ports::{NewIo, Owner, Ports};
 use crate::slab::Slab;
 use crate::types::{Data, Device, DeviceOp, DiskId, IoError, Op, Request, Time};
 use block_op::{BlockOp, Part};
-use bypass::Bypass;
+use bypass_state::Bypass;
 use commit_state::Commit;
 use memory_log::Writer;
 use metadata::Identity;

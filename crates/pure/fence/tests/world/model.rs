@@ -96,7 +96,7 @@ impl Model {
         assert!(lost.is_none(), "sector and write {lost:?} are lost, and a flush says they are stable");
     }
 
-    /// A flush that came at `began` has failed: whoever wrote before knows.
+    /// A flush that came at `began` has failed: the guest knows of what it wrote before.
     pub fn flush_failed(&mut self, began: u64) {
         let mut untold = std::mem::take(&mut self.untold);
         untold.retain(|lost| !self.is_untold(*lost, began));

@@ -133,6 +133,7 @@ fn config(case: &Case) -> Config {
         free_target: 1024,
         low_watermark: 64,
         scratch_blocks: 64,
+        bypass_bytes: Vec::new(),
     };
     Config {
         disks: (0..DISKS).map(disk).collect(),

@@ -235,6 +235,18 @@ pub(crate) fn check_place(
     }
 }
 
+/// The slow device could not be synced, of which a daemon that was killed may have left what is not stable: its clients hear of it.
+///
+/// # Errors
+/// The log is there and cannot be used.
+pub(crate) fn slow_sync_failed(folder: &Path, superblocks: &[u8]) -> Result<(), MemoryLogError> {
+    let is_there = place(folder, superblocks)?.0.exists();
+    if is_there {
+        Mapped::open(folder, superblocks)?.log.slow_sync_failed();
+    }
+    Ok(())
+}
+
 /// What was left of a cache that is no more.
 pub(crate) fn forget(folder: &Path, superblocks: &[u8]) {
     if let Ok((path, _)) = place(folder, superblocks) {

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 
-use virtbench_fence::cache::{Image, RecoveryError, origin};
+use virtbench_fence::cache::{Image, MemoryLog, RecoveryError, origin};
 use virtbench_fence::{Config as FenceConfig, Fence, StartError};
 
 use crate::attach;
@@ -35,7 +35,10 @@ pub(crate) fn over<L: AsRef<[u8]>>(
         write()?;
         return Ok(fence);
     };
-    slow.sync_data().map_err(|source| system("syncing the slow device", source))?;
+    if let Err(source) = slow.sync_data() {
+        image.memory.into_iter().for_each(MemoryLog::slow_sync_failed);
+        return Err(system("syncing the slow device", source));
+    }
     let cached = Cached::Cache { uuid: found.uuid, start: found.start + 1, beginning: false };
     let then = Label { cached, memory, ..label.clone() };
     attach::advance(label, then, (slow, device), &found, write)?;

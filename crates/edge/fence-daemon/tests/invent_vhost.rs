@@ -75,6 +75,7 @@ impl World {
             free_target: 6,
             low_watermark: 1,
             scratch_blocks: 4,
+            bypass_bytes: Vec::new(),
         };
         let config = Config {
             disks: vec![DiskConfig { uuid: [1; 16], offset_bytes: 0, size_bytes: DISK_BYTES }],

@@ -42,6 +42,7 @@ fn table(folder: &Path, name: &str, is_cached: bool) -> DiskTable {
         socket: Some(folder.join(name)),
         queues: 1,
         cache: is_cached.then_some(Size(4 * MIB)),
+        bypass: is_cached.then_some(Size(4096)),
         ..common::exported(name, DISK)
     }
 }

@@ -259,6 +259,7 @@ fn cache(partitions: CachePartitions) -> CacheConfig {
         free_target: FREE_TARGET,
         low_watermark: LOW_WATERMARK,
         scratch_blocks: SCRATCH_BLOCKS,
+        bypass_bytes: Vec::new(),
     }
 }
 

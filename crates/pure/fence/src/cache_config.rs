@@ -17,6 +17,9 @@ pub struct CacheConfig {
     /// Blocks of driver's memory a partition may use at once: at most half of them for fills, a quarter for write-backs, and
     /// any for partial writes.
     pub scratch_blocks: u32,
+    /// Of each disk, in their order, how many bytes of consecutive writes go through the cache before those that follow go
+    /// past it, to the slow device: a sync of that which fails then fails a flush. None does where nothing is given.
+    pub bypass_bytes: Vec<Option<u64>>,
 }
 
 /// Section 6.2.

@@ -24,6 +24,7 @@ fn config(variant: &Variant, scheduler: SchedulerConfig) -> Config {
             free_target: 64,
             low_watermark: 16,
             scratch_blocks: 64,
+            bypass_bytes: Vec::new(),
         })
     };
     let disk = |disk: u64| DiskConfig {

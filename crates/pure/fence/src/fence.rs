@@ -134,9 +134,9 @@ impl Fence {
     pub fn on_device(&mut self, now: Time, completion: Completion) -> Result<(), UnknownIo> {
         let io = self.ports.io(completion.io).map(|io| (io.queued.device, io.queued.op));
         let owner = self.ports.completed(now, &completion)?;
-        if completion.result.is_err() && io == Some((Device::Slow, DeviceOp::Flush)) {
+        if let (Err(error), Some((Device::Slow, DeviceOp::Flush))) = (completion.result, io) {
             let ports = &mut self.ports;
-            self.cache.iter_mut().for_each(|partition| partition.slow_sync_failed(now, ports));
+            self.cache.iter_mut().for_each(|partition| partition.slow_sync_failed(now, error, ports));
         }
         if let Some(owner) = owner {
             self.hand_out(now, &completion, owner);
@@ -254,6 +254,32 @@ impl Fence {
     /// How the blocks of each cache partition stand.
     pub fn cache_counts(&self) -> impl Iterator<Item = CacheCounts> {
         self.cache.iter().map(Partition::counts)
+    }
+
+    /// Bytes that a disk has written past the cache.
+    #[must_use]
+    pub fn bypassed_bytes(&self, disk: DiskId) -> u64 {
+        self.partition(disk).map_or(0, |partition| self.cache[partition].bypassed_bytes(disk))
+    }
+
+    /// Whether a sync of the slow device has lost what some disk had written past the cache, and no flush has told yet.
+    #[must_use]
+    pub fn is_loss_untold(&self) -> bool {
+        self.cache.iter().any(Partition::is_loss_untold)
+    }
+
+    /// A flush that failed was the driver's own, of which no guest hears: the next flush of the disk fails too, if it writes
+    /// past the cache.
+    pub fn flush_untold(&mut self, disk: DiskId, error: IoError) {
+        if let Some(partition) = self.partition(disk) {
+            self.cache[partition].flush_untold(disk, error);
+        }
+    }
+
+    /// The partition that caches a disk.
+    fn partition(&self, disk: DiskId) -> Option<usize> {
+        let partition = if self.cache.len() > 1 { disk.index() } else { 0 };
+        (partition < self.cache.len()).then_some(partition)
     }
 
     /// Memory of what is known of all cache blocks, in bytes.

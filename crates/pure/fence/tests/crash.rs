@@ -48,6 +48,7 @@ fn config(random: &mut Random) -> Config {
         free_target: large.map_or(4, |blocks| blocks - 8) + random.below(2) as u32,
         low_watermark: 1,
         scratch_blocks: 1 + random.below(4) as u32,
+        bypass_bytes: Vec::new(),
     };
     let owners = (0..disks).map(|disk| SlotOwner::Disk(DiskId(disk as u16))).collect();
     let slots = SlotsConfig { owners, slot_ns: 30, predict: predictors(), max_batch: 8 };
@@ -140,6 +141,44 @@ impl Manners {
     }
 }
 
+/// Disks that write past their cache, and what guests write behind each other.
+struct Long {
+    random: Option<Random>,
+    next: Vec<u64>,
+}
+
+impl Long {
+    /// Everything goes through the cache.
+    const fn none() -> Self {
+        Self { random: None, next: Vec::new() }
+    }
+
+    /// In one of two histories some disks write past it.
+    fn of(seed: u64) -> Self {
+        let random = (seed % 2 == 1).then(|| Random::new(seed ^ 0x5eed_0b1e_55ed_5eed));
+        Self { random, next: Vec::new() }
+    }
+
+    fn vary(&mut self, config: &mut Config) {
+        let (Some(random), Backing::Cached(cache)) = (&mut self.random, &mut config.backing) else { return };
+        let cutoff = |random: &mut Random| (random.below(5) > 0).then(|| random.below(3) * 4096);
+        cache.bypass_bytes = config.disks.iter().map(|_| cutoff(random)).collect();
+        self.next = vec![0; config.disks.len()];
+    }
+
+    fn go_on(&mut self, world: &mut World) {
+        let Some(random) = &mut self.random else { return };
+        if self.next.is_empty() || world.waiting() >= 6 || random.below(4) > 0 {
+            return;
+        }
+        let disk = random.below(self.next.len() as u64) as usize;
+        let blocks = 1 + random.below(2);
+        let block = if self.next[disk] + blocks > DISK_BLOCKS { 0 } else { self.next[disk] };
+        self.next[disk] = block + blocks;
+        world.submit(disk as u16, Op::Write, block * 8, 8 * blocks as u32);
+    }
+}
+
 fn paced(random: &mut Random, disks: usize) -> PacedConfig {
     let share = 0.9 / disks as f64;
     let class = |random: &mut Random| match random.below(3) {
@@ -214,10 +253,11 @@ fn kill(world: &mut World, random: &mut Random, manners: &mut Manners) {
 
 /// One history: some hundred events, a crash now and then, every answer checked. With `kills`, in place of some crashes the
 /// process alone is killed.
-fn history(seed: u64, kills: bool, mut manners: Manners) -> [u64; 3] {
+fn history(seed: u64, kills: bool, mut manners: Manners, mut long: Long) -> [u64; 4] {
     let mut random = Random::new(seed);
     let mut config = config(&mut random);
     manners.vary(&mut config, kills);
+    long.vary(&mut config);
     let mut world = match kills {
         true => World::with_memory(config, 6 + random.below(40) as usize),
         false => World::new(config),
@@ -233,6 +273,7 @@ fn history(seed: u64, kills: bool, mut manners: Manners) -> [u64; 3] {
         let events = if random.below(3) == 0 { random.below(12) } else { 10 + random.below(60) };
         for _ in 0..events {
             manners.interfere(&mut world);
+            long.go_on(&mut world);
             if world.waiting() < 6 && random.below(2) == 0 {
                 submit(&mut world, &mut random, &mut manners);
             } else if world.in_flight() > 0 {
@@ -256,7 +297,7 @@ fn history(seed: u64, kills: bool, mut manners: Manners) -> [u64; 3] {
             crash(&mut world, &mut random);
         }
     }
-    [world.answered, world.dispatched, world.failed]
+    [world.answered, world.dispatched, world.failed, world.bypassed_bytes]
 }
 
 fn variable(name: &str) -> Option<u64> {
@@ -275,25 +316,28 @@ fn answered_data_survives_every_kill() {
 
 fn all_histories(kills: bool) {
     if let Some(seed) = variable("VIRTBENCH_SEED") {
-        history(seed, kills, manners(seed));
+        history(seed, kills, manners(seed), Long::of(seed));
         return;
     }
     let seeds = variable("VIRTBENCH_SEEDS").unwrap_or(5_000);
     let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get() as u64);
-    let mut sums = [0; 3];
+    let mut sums = [0; 4];
     std::thread::scope(|scope| {
-        let part =
-            |first| scope.spawn(move || histories((first..seeds).step_by(threads as usize), kills, manners));
+        let part = |first| {
+            scope.spawn(move || histories((first..seeds).step_by(threads as usize), kills, manners, Long::of))
+        };
         let parts: Vec<_> = (0..threads).map(part).collect();
         for part in parts {
             let counts = part.join().unwrap();
             sums = std::array::from_fn(|which| sums[which] + counts[which]);
         }
     });
-    let [answered, dispatched, failed] = sums;
+    let [answered, dispatched, failed, bypassed] = sums;
     println!(
-        "{seeds} seeds: {answered} requests answered, {failed} of them failed, {dispatched} device I/Os"
+        "{seeds} seeds: {answered} requests answered, {failed} of them failed, {dispatched} device I/Os, {} MiB past caches",
+        bypassed >> 20
     );
+    assert!(bypassed > answered, "little goes past the caches");
     assert!(answered > 0 && dispatched > answered / 2 && failed > 0, "the histories do nothing");
 }
 
@@ -302,11 +346,16 @@ fn manners(seed: u64) -> Manners {
     Manners((!seed.is_multiple_of(3)).then(|| Random::new(!seed)))
 }
 
-fn histories(seeds: impl Iterator<Item = u64>, kills: bool, manners: impl Fn(u64) -> Manners) -> [u64; 3] {
-    let mut sums = [0; 3];
+fn histories(
+    seeds: impl Iterator<Item = u64>,
+    kills: bool,
+    manners: impl Fn(u64) -> Manners,
+    long: impl Fn(u64) -> Long,
+) -> [u64; 4] {
+    let mut sums = [0; 4];
     let test = if kills { "every_kill" } else { "every_crash" };
     for seed in seeds {
-        match catch_unwind(AssertUnwindSafe(|| history(seed, kills, manners(seed)))) {
+        match catch_unwind(AssertUnwindSafe(|| history(seed, kills, manners(seed), long(seed)))) {
             Ok(counts) => sums = std::array::from_fn(|which| sums[which] + counts[which]),
             Err(_) => panic!(
                 "seed {seed} fails; replay: VIRTBENCH_SEED={seed} cargo test -p virtbench-fence --test all crash::{test}"
@@ -325,10 +374,10 @@ const ONCE_TORN: [(u64, bool); 3] = [(104_009, false), (133_526, true), (784_574
 
 #[test]
 fn seeds_that_once_failed_stay_mended() {
-    let [answered, ..] = histories(ONCE_FAILED.into_iter(), false, |_| Manners(None));
+    let [answered, ..] = histories(ONCE_FAILED.into_iter(), false, |_| Manners(None), |_| Long::none());
     assert!(answered > 0);
     for (seed, kills) in ONCE_TORN {
-        let [answered, ..] = histories(std::iter::once(seed), kills, manners);
+        let [answered, ..] = histories(std::iter::once(seed), kills, manners, |_| Long::none());
         assert!(answered > 0);
     }
 }

@@ -8,18 +8,20 @@
 #[allow(dead_code)] // the random histories use more of it
 use crate::world;
 
-use virtbench_fence::cache::{CacheConfig, CachePartitions};
+use virtbench_fence::cache::{CacheConfig, CachePartitions, Layout};
 use virtbench_fence::{Backing, Config, DeviceConfig, DiskConfig, Op, SchedulerConfig};
 use world::World;
 use world::disk::Unflushed;
 
-fn config(blocks: u32) -> Config {
+/// The first disk writes past the cache, if so from its first block on.
+fn config(blocks: u32, bypasses: bool) -> Config {
     let cache = CacheConfig {
         uuid: [9; 16],
         partitions: CachePartitions::Shared(blocks),
         free_target: 4,
         low_watermark: 1,
         scratch_blocks: 2,
+        bypass_bytes: if bypasses { vec![Some(0)] } else { Vec::new() },
     };
     let disk =
         |n: u8| DiskConfig { uuid: [n + 1; 16], offset_bytes: u64::from(n) * 16384, size_bytes: 16384 };
@@ -57,8 +59,8 @@ enum Step {
 use Step::{Ask, Settle};
 
 /// Runs the history until `events` device I/Os have completed. False if it has no more.
-fn run(blocks: u32, history: &[Step], events: usize, checksums: bool) -> (World, bool) {
-    run_in(World::new(config(blocks)), history, events, checksums)
+fn run(config: &Config, history: &[Step], events: usize, checksums: bool) -> (World, bool) {
+    run_in(World::new(config.clone()), history, events, checksums)
 }
 
 fn run_in(mut world: World, history: &[Step], events: usize, checksums: bool) -> (World, bool) {
@@ -97,8 +99,9 @@ fn outlive(world: &mut World) {
 }
 
 /// What may persist of each unflushed write.
-fn choices(blocks: u32, world: &World) -> Vec<Vec<u64>> {
-    let log_end = virtbench_fence::cache::Layout::new(&[blocks]).partitions[0].data_offset_bytes as usize;
+fn choices(world: &World) -> Vec<Vec<u64>> {
+    let Backing::Cached(cache) = &world.config.backing else { panic!("no cache") };
+    let log_end = Layout::new(cache.partitions.blocks()).partitions[0].data_offset_bytes as usize;
     let of = |device: usize| {
         let log = move |write: &Unflushed| device == 1 && write.offset < log_end;
         world.disks[device].unflushed.iter().map(move |write| fates(write, log(write)))
@@ -124,16 +127,20 @@ fn crash_so(world: &mut World, choices: &[Vec<u64>], mut combination: usize) {
 
 /// Crashes at every event of the history in every way; returns how many crashes that were.
 fn crash_everywhere(blocks: u32, history: &[Step]) -> u64 {
+    crash_everywhere_of(&config(blocks, false), history)
+}
+
+fn crash_everywhere_of(config: &Config, history: &[Step]) -> u64 {
     const MOST: usize = 20_000;
     let mut crashes = 0;
     for events in 0.. {
-        let (world, more) = run(blocks, history, events, false);
-        let choices = choices(blocks, &world);
+        let (world, more) = run(config, history, events, false);
+        let choices = choices(&world);
         let combinations: usize = choices.iter().map(Vec::len).product();
         assert!(combinations <= MOST, "{combinations} ways to crash: shorten the history");
         for combination in 0..combinations {
             for checksums in [false, true] {
-                let (mut world, _) = run(blocks, history, events, checksums);
+                let (mut world, _) = run(config, history, events, checksums);
                 crash_so(&mut world, &choices, combination);
                 outlive(&mut world);
                 crashes += 1;
@@ -246,13 +253,13 @@ fn a_block_is_not_evicted_while_its_entry_is_being_written() {
 
 /// Kills at every event of the history, after which none, all, or one half of what was in flight has arrived; then power
 /// fails at every event of what follows, in every way. Returns how many times power failed.
-fn kill_everywhere(blocks: u32, history: &[Step]) -> u64 {
+fn kill_everywhere(config: &Config, history: &[Step]) -> u64 {
     let mut failures = 0;
     for events in 0.. {
         let mut more = false;
         for fate in 0..4 {
             let killed = || {
-                let (mut world, more) = run_in(World::with_memory(config(blocks), 8), history, events, false);
+                let (mut world, more) = run_in(World::with_memory(config.clone(), 8), history, events, false);
                 let mut sector = 0;
                 world.kill(fate == 3, || {
                     sector += 1;
@@ -265,7 +272,7 @@ fn kill_everywhere(blocks: u32, history: &[Step]) -> u64 {
             world.verify();
             outlive(&mut world);
             if fate == 1 {
-                failures += fail_power_everywhere(blocks, || killed().0);
+                failures += fail_power_everywhere(|| killed().0);
             }
         }
         if !more {
@@ -277,7 +284,7 @@ fn kill_everywhere(blocks: u32, history: &[Step]) -> u64 {
 }
 
 /// Power fails at every event until what a kill has left is on the device, and what it replaced is retired: two commits.
-fn fail_power_everywhere(blocks: u32, killed: impl Fn() -> World) -> u64 {
+fn fail_power_everywhere(killed: impl Fn() -> World) -> u64 {
     let mut failures = 0;
     for events in 0..7 {
         let at = || {
@@ -295,7 +302,7 @@ fn fail_power_everywhere(blocks: u32, killed: impl Fn() -> World) -> u64 {
         if !reached {
             return failures;
         }
-        let choices = choices(blocks, &world);
+        let choices = choices(&world);
         let combinations: usize = choices.iter().map(Vec::len).product();
         for combination in 0..combinations {
             let (mut world, _) = at();
@@ -322,6 +329,32 @@ fn what_was_answered_is_there_after_a_kill_at_every_event() {
         Settle,
     ]);
     history.extend([write(0, 2), write(1, 1), write(0, 3), write(0, 0)].concat());
-    let failures = kill_everywhere(8, &history);
+    let failures = kill_everywhere(&config(8, false), &history);
     assert!(failures > 1000, "{failures}");
+}
+
+/// Past the cache, and past it again before and after a flush; then part of it through the cache; read into the cache, and out
+/// of it again.
+fn past_and_through() -> Vec<Step> {
+    let flush = [Ask(0, Op::Flush, 0, 0), Settle];
+    let past = [Ask(0, Op::Write, 0, 8), Settle];
+    let read = [Ask(0, Op::Read, 0, 8), Settle];
+    let other = |block: u64| [Ask(1, Op::Write, block * 8, 8), Settle];
+    let mut history = [past, past, read, flush, read].concat();
+    history.extend([other(0), other(1), other(2), flush, past, read, flush].concat());
+    history.extend([Ask(0, Op::Write, 3, 2), Settle]);
+    history.extend([flush, other(3), other(0), other(1), flush, past, flush].concat());
+    history
+}
+
+#[test]
+fn a_write_past_the_cache_is_safe_at_every_event() {
+    let crashes = crash_everywhere_of(&config(8, true), &past_and_through());
+    assert!(crashes > 1000, "{crashes}");
+}
+
+#[test]
+fn what_was_written_past_the_cache_is_there_after_a_kill_at_every_event() {
+    let failures = kill_everywhere(&config(8, true), &past_and_through());
+    assert!(failures > 100, "{failures}");
 }

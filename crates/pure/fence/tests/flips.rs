@@ -30,6 +30,7 @@ fn config() -> Config {
         free_target: 40,
         low_watermark: 2,
         scratch_blocks: 8,
+        bypass_bytes: Vec::new(),
     };
     let size_bytes = DISK_BLOCKS * BLOCK as u64;
     Config {

@@ -19,6 +19,7 @@ fn config() -> Config {
         free_target: 8,
         low_watermark: 2,
         scratch_blocks: 4,
+        bypass_bytes: Vec::new(),
     };
     Config {
         disks: vec![DiskConfig { uuid: [1; 16], offset_bytes: 0, size_bytes: 1 << 20 }],

@@ -52,7 +52,14 @@ fn config(blocks: &[u32]) -> Config {
         [all] => CachePartitions::Shared(all),
         _ => CachePartitions::PerDisk(blocks.to_vec()),
     };
-    let cache = CacheConfig { uuid: UUID, partitions, free_target: 6, low_watermark: 1, scratch_blocks: 2 };
+    let cache = CacheConfig {
+        uuid: UUID,
+        partitions,
+        free_target: 6,
+        low_watermark: 1,
+        scratch_blocks: 2,
+        bypass_bytes: Vec::new(),
+    };
     Config {
         disks: vec![disk(0), disk(1)],
         slow: DeviceConfig { size_bytes: 2 * DISK_BLOCKS * 4096, depth: 2 },

@@ -42,6 +42,7 @@ fn config(choice: u8) -> Config {
             free_target: 4,
             low_watermark: 1,
             scratch_blocks: 1 + u32::from(choice >> 3 & 7),
+            bypass_bytes: Vec::new(),
         }),
         scheduler: if choice < 128 { SchedulerConfig::Fifo } else { SchedulerConfig::Elevator },
         max_request_bytes: 8192,

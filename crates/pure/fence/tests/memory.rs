@@ -35,6 +35,7 @@ fn config(blocks: u32) -> Config {
         free_target: 1024,
         low_watermark: 64,
         scratch_blocks: 256,
+        bypass_bytes: Vec::new(),
     };
     Config {
         disks: vec![DiskConfig { uuid: [1; 16], offset_bytes: 0, size_bytes: 1 << 42 }],

@@ -33,6 +33,7 @@ fn config(scheduler: SchedulerConfig) -> Config {
         free_target: 6,
         low_watermark: 1,
         scratch_blocks: 4,
+        bypass_bytes: Vec::new(),
     };
     let disk = |n: u16| DiskConfig {
         uuid: [n as u8 + 1; 16],

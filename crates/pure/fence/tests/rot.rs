@@ -20,6 +20,7 @@ fn world() -> World {
         free_target: 8,
         low_watermark: 1,
         scratch_blocks: 4,
+        bypass_bytes: Vec::new(),
     };
     let size_bytes = DISK_BLOCKS * 4096;
     World::new(Config {

@@ -28,6 +28,7 @@ fn cache_config(blocks: Vec<u32>) -> CacheConfig {
         free_target: 8,
         low_watermark: 2,
         scratch_blocks: 4,
+        bypass_bytes: Vec::new(),
     }
 }
 

@@ -38,6 +38,7 @@ fn config() -> Config {
         free_target: 4,
         low_watermark: 1,
         scratch_blocks: 2,
+        bypass_bytes: Vec::new(),
     };
     let size_bytes = DISK_BLOCKS * 4096;
     Config {

@@ -3,8 +3,10 @@
 #![allow(clippy::unwrap_used, clippy::cast_possible_truncation)]
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
-use virtbench_fence::cache::{CacheConfig, CachePartitions, Layout};
+use virtbench_fence::cache::{CacheConfig, CachePartitions, Image, Layout, MemoryLog, format};
 use virtbench_fence::{
     Backing, BufferId, Completion, Config, Device, DeviceConfig, DeviceIo, DeviceOp, DiskConfig, DiskId,
     Effect, Fence, IoError, Op, Request, RequestId, SchedulerConfig, Time,
@@ -24,6 +26,7 @@ fn config() -> Config {
             free_target: 20,
             low_watermark: 2,
             scratch_blocks: 8,
+            bypass_bytes: Vec::new(),
         }),
         scheduler: SchedulerConfig::Fifo,
         max_request_bytes: 8192,
@@ -44,16 +47,23 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        let fence = Fence::new(config()).unwrap();
+        Self::over(Fence::new(config()).unwrap())
+    }
+
+    fn over(fence: Fence) -> Self {
         let (answers, written, discarded) = (BTreeMap::new(), Vec::new(), Vec::new());
         Self { fence, now: 0, fails: |_| false, answers, written, discarded, next: 0 }
     }
 
     fn ask(&mut self, op: Op, block: u64, blocks: u64) -> u64 {
+        self.ask_disk(0, op, block, blocks)
+    }
+
+    fn ask_disk(&mut self, disk: u16, op: Op, block: u64, blocks: u64) -> u64 {
         self.next += 1;
         let (id, buffer) = (RequestId(self.next), BufferId(self.next));
         let (offset_bytes, len_bytes) = (block * 4096, blocks as u32 * 4096);
-        let request = Request { id, disk: DiskId(0), op, offset_bytes, len_bytes, buffer };
+        let request = Request { id, disk: DiskId(disk), op, offset_bytes, len_bytes, buffer };
         self.fence.submit(Time::from_ns(self.now), request);
         self.carry_out();
         self.next
@@ -301,4 +311,155 @@ fn a_trim_reaches_the_slow_device_and_what_is_dirty_is_not_written_back() {
     world.fails = |io| io.op == DeviceOp::Discard;
     let trim = world.ask(Op::Discard, 0, 1);
     assert_eq!((world.answer(trim), world.written.len()), (Some(Ok(())), 0));
+}
+
+/// Like [`config`], with a second disk in a partition of its own; the first writes past the cache from its first block on.
+fn bypassing() -> Config {
+    let mut config = config();
+    config.disks.push(DiskConfig { uuid: [2; 16], offset_bytes: 1 << 20, size_bytes: 1 << 20 });
+    config.slow.size_bytes = 2 << 20;
+    config.fast.size_bytes = Layout::new(&[BLOCKS; 2]).end_bytes;
+    if let Backing::Cached(cache) = &mut config.backing {
+        cache.partitions = CachePartitions::PerDisk(vec![BLOCKS; 2]);
+        cache.bypass_bytes = vec![Some(0)];
+    }
+    config
+}
+
+const SYNC_FAILS: Fails = FAILURES[1].1;
+
+#[test]
+fn a_sync_that_fails_fails_the_flush_that_waits_for_it_and_nothing_else() {
+    let mut world = World::over(Fence::new(bypassing()).unwrap());
+    let write = world.ask(Op::Write, 0, 2);
+    assert_eq!((world.answer(write), &world.written[..]), (Some(Ok(())), &[0, 1][..]), "past the cache");
+    assert_eq!((world.counts().used, world.fence.bypassed_bytes(DiskId(0))), (0, 8192));
+    // The other disk has written nothing past its cache.
+    world.ask_disk(1, Op::Write, 0, 1);
+    world.fails = SYNC_FAILS;
+    let [other, flush] = [1, 0].map(|disk| world.ask_disk(disk, Op::Flush, 0, 0));
+    assert_eq!(world.answer(other), Some(Ok(())));
+    assert_eq!(world.answer(flush), Some(Err(IoError::Device(5))));
+    assert!(!world.fence.is_loss_untold(), "the flush has told");
+    // It is not stable before a sync has succeeded.
+    let again = world.ask(Op::Flush, 0, 0);
+    assert_eq!(world.answer(again), Some(Err(IoError::Device(5))));
+    world.fails = |_| false;
+    let again = world.ask(Op::Flush, 0, 0);
+    assert_eq!(world.answer(again), Some(Ok(())));
+    assert_eq!((world.counts().failing, world.counts().errors), (false, 0), "the cache has lost nothing");
+}
+
+/// What the driver flushes for itself tells no guest.
+#[test]
+fn a_loss_that_no_guest_has_heard_of_is_told_by_its_next_flush() {
+    let mut world = World::over(Fence::new(bypassing()).unwrap());
+    world.ask(Op::Write, 0, 2);
+    world.fails = SYNC_FAILS;
+    world.ask(Op::Flush, 0, 0);
+    world.fence.flush_untold(DiskId(0), IoError::Device(5));
+    world.fence.flush_untold(DiskId(1), IoError::Device(5));
+    world.fails = |_| false;
+    assert!(world.fence.is_loss_untold());
+    let [flush, next, other] = [0, 0, 1].map(|disk| world.ask_disk(disk, Op::Flush, 0, 0));
+    assert_eq!(world.answer(flush), Some(Err(IoError::Device(5))));
+    assert_eq!((world.answer(next), world.answer(other)), (Some(Ok(())), Some(Ok(()))));
+}
+
+/// A sync for another disk's write-backs fails: nobody waits for it who wrote past the cache.
+#[test]
+fn what_another_disks_sync_has_lost_is_told_by_the_next_flush() {
+    let mut world = World::over(Fence::new(bypassing()).unwrap());
+    world.ask(Op::Write, 0, 2);
+    world.fails = SYNC_FAILS;
+    for block in 0..55 {
+        world.ask_disk(1, Op::Write, block, 1);
+        world.ask_disk(1, Op::Flush, 0, 0);
+    }
+    assert!(world.fence.is_loss_untold());
+    world.fails = |_| false;
+    world.pass(5 * SECOND);
+    let [flush, next] = [0, 0].map(|disk| world.ask_disk(disk, Op::Flush, 0, 0));
+    assert_eq!(world.answer(flush), Some(Err(IoError::Device(5))));
+    assert_eq!(world.answer(next), Some(Ok(())));
+}
+
+/// A process that is killed with writes past the cache that are not stable; `between` happens before the next one serves. How
+/// the first two flushes end then, of the disk that wrote past the cache and of the other.
+fn after_a_kill(between: impl FnOnce(&mut World, &MemoryLog)) -> [[Result<(), IoError>; 2]; 2] {
+    let config = bypassing();
+    let Backing::Cached(cache) = &config.backing else { panic!() };
+    let superblocks: Vec<u8> = format(&config, cache).into_iter().flat_map(|write| write.bytes).collect();
+    let logs: Vec<Vec<u8>> = Layout::new(&[BLOCKS; 2])
+        .partitions
+        .iter()
+        .map(|partition| vec![0; partition.log_blocks as usize * 4096])
+        .collect();
+    let words = Arc::new((0..MemoryLog::words(&[BLOCKS; 2])).map(|_| AtomicU64::new(0)).collect::<Vec<_>>());
+    let memory = MemoryLog::new(words, [7, 7]);
+    let image = Image { superblocks: &superblocks, logs: &logs, memory: Some(&memory) };
+    let start = || Fence::recover(config.clone(), &image).unwrap().0;
+    let mut world = World::over(start());
+    world.ask(Op::Write, 0, 2);
+    assert!(!memory.is_empty(), "the next process has to know that it is not stable");
+    between(&mut world, &memory);
+    let mut world = World::over(start());
+    let ends = [0, 1].map(|disk| {
+        [(); 2].map(|()| {
+            let flush = world.ask_disk(disk, Op::Flush, 0, 0);
+            world.answer(flush).unwrap()
+        })
+    });
+    assert!(memory.is_empty(), "everything is told and stable");
+    ends
+}
+
+#[test]
+fn a_loss_outlives_a_kill_until_a_flush_has_told() {
+    const FAILED: Result<(), IoError> = Err(IoError::Device(5));
+    let good = [Ok(()); 2];
+    assert_eq!(after_a_kill(|_, _| {}), [good, good], "the next process begins with a sync");
+    assert_eq!(after_a_kill(|_, memory| memory.slow_sync_failed()), [[FAILED, Ok(())], good]);
+    let lose = |world: &mut World, _: &MemoryLog| {
+        world.fails = SYNC_FAILS;
+        for block in 0..55 {
+            world.ask_disk(1, Op::Write, block, 1);
+        }
+        assert!(world.fence.is_loss_untold());
+    };
+    assert_eq!(after_a_kill(lose), [[FAILED, Ok(())], good]);
+    let told = |world: &mut World, _: &MemoryLog| {
+        world.fails = SYNC_FAILS;
+        world.ask(Op::Flush, 0, 0);
+    };
+    assert_eq!(after_a_kill(told), [good, good]);
+}
+
+/// What is in the cache stays there, what is not goes past it, part of a block through it.
+#[test]
+fn only_whole_blocks_that_the_cache_does_not_have_go_past_it() {
+    let mut config = bypassing();
+    if let Backing::Cached(cache) = &mut config.backing {
+        cache.bypass_bytes = vec![Some(8192)];
+    }
+    let mut world = World::over(Fence::new(config).unwrap());
+    world.ask(Op::Write, 3, 1);
+    world.ask(Op::Read, 5, 1);
+    for block in 0..8 {
+        world.ask(Op::Write, block, 1);
+    }
+    assert_eq!(world.written, [2, 4, 6, 7], "two blocks begin the stream, 3 and 5 are in the cache");
+    world.ask(Op::Flush, 0, 0);
+    world.ask(Op::Write, 8, 1);
+    assert_eq!(world.written.len(), 4, "a flush ends a stream");
+    let used = world.counts().used;
+    world.ask(Op::Read, 7, 1);
+    assert_eq!(world.counts().used, used + 1, "what is stable is read into the cache");
+    for block in 9..12 {
+        world.ask(Op::Write, block, 1);
+    }
+    assert_eq!(world.written.len(), 6);
+    let used = world.counts().used;
+    world.ask(Op::Read, 11, 1);
+    assert_eq!(world.counts().used, used, "what is not is not");
 }

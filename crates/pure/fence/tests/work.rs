@@ -6,7 +6,7 @@
 use crate::steady;
 
 use steady::{DEPTH, FREE_TARGET, MAX_BATCH, SCRATCH_BLOCKS, WAITING};
-use virtbench_fence::SchedulerConfig;
+use virtbench_fence::{Backing, SchedulerConfig};
 
 /// Blocks that a request of 8 KiB, aligned to blocks, touches.
 const BLOCKS: u64 = 2;
@@ -47,4 +47,24 @@ fn one_event_does_a_bounded_number_of_steps_in_a_cache_of_any_size() {
         // 64 times the cache, hours without an event: not even twice the work.
         assert!(large <= 2 * small && idle <= 2 * small, "{small}, {large}, {idle}");
     }
+}
+
+#[test]
+fn writes_past_the_cache_do_a_bounded_number_of_steps_too() {
+    let steps = |cache_blocks: u32| {
+        let mut config = steady::config(SchedulerConfig::Fifo, cache_blocks);
+        if let Backing::Cached(cache) = &mut config.backing {
+            cache.bypass_bytes = vec![Some(0); 2];
+        }
+        let (mut most, mut sum) = (0, 0);
+        steady::run(config, 60_000, 100, |_, steps| {
+            most = most.max(steps);
+            sum += steps;
+        });
+        assert!(sum > 60_000, "nothing is counted: {sum} steps");
+        most
+    };
+    let (small, large) = (steps(1 << 10), steps(1 << 16));
+    println!("at most {small} and {large} steps of {}", most_steps());
+    assert!(small.max(large) <= USUAL && large <= 2 * small.max(63), "{small}, {large}");
 }

@@ -50,6 +50,9 @@ pub struct DiskStatus {
     pub discards: f64,
     /// Bytes that were read and written.
     pub bytes: f64,
+    /// Bytes that were written past the cache.
+    #[serde(default)]
+    pub bypassed_bytes: f64,
     /// Mean response time of reads, in milliseconds; null without any.
     pub read_ms: Option<f64>,
     /// Mean response time of writes, in milliseconds.

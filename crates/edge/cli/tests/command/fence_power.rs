@@ -87,6 +87,9 @@ impl Victim {
             let socket = disk.to_uppercase();
             text += &format!("[[disk]]\nname = \"{disk}\"\nexport = \"{disk}\"\nsocket = \"{socket}\"\n");
             text += &format!("size = {}\ncache = \"1 MiB\"\n", DISK_SECTORS * 512);
+            if slow && fast && disk == DISKS[0] {
+                text += "bypass = \"16 KiB\"\n";
+            }
         }
         text
     }

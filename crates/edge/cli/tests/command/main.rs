@@ -23,6 +23,7 @@ mod fence;
 mod fence_admin;
 mod fence_bad_input;
 mod fence_bounds;
+mod fence_bypass;
 mod fence_confined;
 mod fence_guest;
 mod fence_live;

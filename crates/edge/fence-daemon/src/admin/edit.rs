@@ -1,14 +1,26 @@
 //! Changing a configuration file: the value that changes and nothing else, comments and order as they were.
+//!
+//! Two commands that change one file take turns, so that neither undoes what the other has changed. The lock is on the file
+//! itself: nothing is left beside it, and who gets the lock of a file that has been replaced meanwhile opens the new one.
 
-use std::fs;
-use std::io::{self, Write as _};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use toml_edit::{ArrayOfTables, DocumentMut, Item, Table, value};
 
 use crate::config::{Built, Config, DiskTable, LoadError};
+
+/// How long to wait for a command that changes the file: it takes milliseconds.
+const PATIENCE: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// Why a configuration file is not changed.
 #[derive(Debug, Error)]
@@ -33,6 +45,16 @@ pub enum EditError {
     /// It cannot be read or written.
     #[error("{path}: {source}", path = path.display())]
     Io { path: PathBuf, source: io::Error },
+    /// Another command does not come to its end.
+    #[error(
+        "{path}: another command has been changing it for {seconds} s: give this one again once that has ended, which holds a \
+         lock (flock) on the file: nothing was changed in it", path = path.display()
+    )]
+    Busy {
+        path: PathBuf,
+        /// How long it was waited for.
+        seconds: u64,
+    },
 }
 
 /// New values of one disk, where there are any.
@@ -67,7 +89,7 @@ pub struct RotationEdit {
 /// # Errors
 /// It cannot be read, written, or used as changed.
 pub fn edit(path: &Path, disks: &[DiskEdit], rotation: RotationEdit) -> Result<Config, EditError> {
-    let mut document = read(path)?;
+    let Locked { mut document, file: _locked } = Locked::open(path, PATIENCE)?;
     for edit in disks {
         let tables = document.get_mut("disk").and_then(Item::as_array_of_tables_mut);
         let named = |table: &&mut Table| table.get("name").and_then(Item::as_str) == Some(&edit.disk);
@@ -94,11 +116,12 @@ pub fn edit(path: &Path, disks: &[DiskEdit], rotation: RotationEdit) -> Result<C
 /// # Errors
 /// As [`edit`].
 pub fn add_to_file(path: &Path, disk: &DiskTable) -> Result<Config, EditError> {
-    let mut document = read(path)?;
+    let Locked { mut document, file: _locked } = Locked::open(path, PATIENCE)?;
     let mut table = Table::new();
     set(&mut table, "name", Some(value(&disk.name)));
     set(&mut table, "size", Some(bytes(disk.size.0)));
     set(&mut table, "cache", disk.cache.map(|size| bytes(size.0)));
+    set(&mut table, "bypass", disk.bypass.map(|size| bytes(size.0)));
     set(&mut table, "slots", (disk.slots != 1).then(|| value(i64::from(disk.slots))));
     set(&mut table, "share", disk.share.map(value));
     set(&mut table, "socket", disk.socket.as_ref().map(|path| value(path.display().to_string())));
@@ -115,16 +138,57 @@ pub fn add_to_file(path: &Path, disk: &DiskTable) -> Result<Config, EditError> {
 /// # Errors
 /// As [`edit`].
 pub fn remove_from_file(path: &Path, name: &str) -> Result<Config, EditError> {
-    let mut document = read(path)?;
+    let Locked { mut document, file: _locked } = Locked::open(path, PATIENCE)?;
     if let Some(disks) = document.get_mut("disk").and_then(Item::as_array_of_tables_mut) {
         disks.retain(|table| table.get("name").and_then(Item::as_str) != Some(name));
     }
     keep(path, &document)
 }
 
-fn read(path: &Path) -> Result<DocumentMut, EditError> {
-    let text = fs::read_to_string(path).map_err(|source| EditError::Io { path: path.to_owned(), source })?;
-    text.parse().map_err(|source| EditError::Syntax { path: path.to_owned(), source })
+/// A file's contents, which no other command changes as long as `file` is open.
+struct Locked {
+    document: DocumentMut,
+    file: File,
+}
+
+impl Locked {
+    /// Waits for its turn as long as `patience`.
+    fn open(path: &Path, patience: Duration) -> Result<Self, EditError> {
+        let io = |source| EditError::Io { path: path.to_owned(), source };
+        let until = Instant::now() + patience;
+        loop {
+            let mut file = opened(path).map_err(io)?;
+            if is_ours(&file, path).map_err(io)? {
+                let mut text = String::new();
+                file.read_to_string(&mut text).map_err(io)?;
+                let document =
+                    text.parse().map_err(|source| EditError::Syntax { path: path.to_owned(), source })?;
+                return Ok(Self { document, file });
+            }
+            if Instant::now() >= until {
+                return Err(EditError::Busy { path: path.to_owned(), seconds: patience.as_secs() });
+            }
+            thread::sleep(PAUSE);
+        }
+    }
+}
+
+/// A network file system locks for its writers alone; a file that nobody may write can be replaced all the same.
+fn opened(path: &Path) -> io::Result<File> {
+    match OpenOptions::new().read(true).write(true).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => File::open(path),
+        opened => opened,
+    }
+}
+
+/// Locks the file if it is free and still the one that the path names.
+fn is_ours(file: &File, path: &Path) -> io::Result<bool> {
+    match flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Err(Errno::AGAIN | Errno::INTR) => return Ok(false),
+        locked => locked?,
+    }
+    let (ours, named) = (file.metadata()?, fs::metadata(path)?);
+    Ok((ours.dev(), ours.ino()) == (named.dev(), named.ino()))
 }
 
 /// Whole or not at all, and only what can be used.
@@ -214,5 +278,47 @@ mod tests {
         assert!(refused("b", 0).contains("none of the"), "{}", refused("b", 0));
         assert_eq!(fs::read_to_string(&path).unwrap(), expected);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn edits_at_once_are_all_in_the_file() {
+        const AT_ONCE: usize = 8;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("fence.toml");
+        fs::write(&path, TEXT).unwrap();
+        let begin = std::sync::Barrier::new(AT_ONCE);
+        let add = |number: usize| {
+            let name = format!("new{number}");
+            let socket = Some(folder.path().join(&name));
+            begin.wait();
+            add_to_file(&path, &DiskTable { socket, ..DiskTable::new(name.clone(), 4096) }).unwrap();
+            if number.is_multiple_of(2) {
+                remove_from_file(&path, &name).unwrap();
+            } else {
+                let more = DiskEdit { disk: name, slots: Some(2), ..DiskEdit::default() };
+                edit(&path, &[more], RotationEdit::default()).unwrap();
+            }
+        };
+        thread::scope(|scope| {
+            (0..AT_ONCE).for_each(|number| drop(scope.spawn(move || add(number))));
+        });
+        let config = Config::load(&path).unwrap();
+        let mut found: Vec<_> = config.disks.iter().map(|disk| (disk.name.as_str(), disk.slots)).collect();
+        found.sort_unstable();
+        assert_eq!(found, [("a", 1), ("b", 1), ("new1", 2), ("new3", 2), ("new5", 2), ("new7", 2)]);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");
+    }
+
+    #[test]
+    fn an_edit_waits_for_another_as_long_as_is_said_and_leaves_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("fence.toml");
+        fs::write(&path, TEXT).unwrap();
+        let other = Locked::open(&path, Duration::ZERO).unwrap();
+        let Err(busy) = Locked::open(&path, Duration::ZERO) else { panic!("both have it") };
+        assert!(busy.to_string().contains("another command has been changing it"), "{busy}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), TEXT);
+        drop(other);
+        assert!(Locked::open(&path, Duration::ZERO).is_ok());
     }
 }

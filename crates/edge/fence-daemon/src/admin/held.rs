@@ -36,6 +36,9 @@ pub(super) fn check(
     })
 }
 
+const UNTOLD: &str = "a sync of the slow device has lost what was written past the cache, and no client has heard of it: serve it once, \
+                      so that the next flush of its clients fails, or give it up by `virtbench fence drain --force`";
+
 /// A cache, and where what it holds belongs.
 pub(super) struct Held<'a> {
     pub(super) file: &'a File,
@@ -61,10 +64,15 @@ impl Held<'_> {
     /// It cannot be believed, or belongs to other disks.
     pub(super) fn inspect(&self) -> Result<Inspection, ResizeError> {
         let (superblocks, logs) = image(self.fast, self.name)?;
-        let found = match self.memory {
-            Some(_) => inspected_with(self.name, &superblocks, &logs, self.memory)?,
-            None => inspected(self.name, &superblocks, &logs, &self.config.cache.memory)?,
+        let left = match self.memory {
+            Some(_) => None,
+            None => memory_log::left(&self.config.cache.memory, &superblocks).map_err(ServeError::from)?,
         };
+        if left.as_ref().is_some_and(|left| left.is_loss_untold(&superblocks) == Ok(true)) {
+            return Err(ResizeError::Value(UNTOLD.to_owned()));
+        }
+        let memory = self.memory.or(left.as_ref());
+        let found = inspected_with(self.name, &superblocks, &logs, memory)?;
         if let Some(fault) = found.faults.first() {
             return Err(ResizeError::Damaged { device: self.name.to_owned(), fault: fault.to_string() });
         }
@@ -135,7 +143,12 @@ impl Held<'_> {
                 lost.add(&disk.name, block.disk_offset_bytes, why);
             }
         }
-        self.file.sync_all().map_err(|source| io("the slow device", "syncing", source))?;
+        if let Err(source) = self.file.sync_all() {
+            let superblocks = superblocks(self.fast, self.name)?;
+            memory_log::slow_sync_failed(&self.config.cache.memory, &superblocks)
+                .map_err(ServeError::from)?;
+            return Err(io("the slow device", "syncing", source).into());
+        }
         Ok(Moved { written, given_up: lost.ranges() })
     }
 

@@ -175,6 +175,7 @@ impl DiskTable {
         let at = At(vec![PathPart::Disk(place, self.name.clone())]);
         // A size of no whole blocks has a message of its own.
         at.check("size", self.size.0.max(*DISK_BYTES.start()), &DISK_BYTES)?;
+        at.check("bypass", self.bypass.map(|size| size.0), &DISK_BYTES)?;
         at.check("slots", self.slots, &SLOTS)?;
         at.check("share", self.share, &SHARE)?;
         at.check("iops", self.iops, &RATE)?;

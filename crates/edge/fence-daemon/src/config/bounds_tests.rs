@@ -57,6 +57,7 @@ fn numbers_without_bounds_are_refused_by_key_and_line() {
         ("[nbd]\n", 0, "memory = '1 MiB'", "line 12: nbd.memory"),
         ("[[disk]]\n", 0, "slots = 4294967295", "line 14: disk a: slots 4294967295: use 0 to 1024"),
         ("[[disk]]\n", 1, "slots = 100000000", "line 19: disk b: slots"),
+        ("[[disk]]\n", 1, "bypass = 100", "line 19: disk b: bypass 100: use 4096 to"),
         ("[[disk]]\n", 1, "share = nan", "line 19: disk b: share"),
         ("[[disk]]\n", 1, "iops = 0", "line 19: disk b: iops"),
         ("[[disk]]\n", 1, "bytes_per_s = 9223372036854775807", "line 19: disk b: bytes_per_s"),

@@ -126,6 +126,12 @@ impl Config {
             if matches!(home, Built::Cached { .. }) && disk.cache.is_none() {
                 return Err(format!("disk {name}: no cache: say how much of the fast device it may use"));
             }
+            if !matches!(home, Built::Cached { .. }) && disk.bypass.is_some() {
+                return Err(format!(
+                    "disk {name}: bypass: it has no cache to pass by: remove the key, or give [slow], [fast] and a scheduler \
+                     with a cache"
+                ));
+            }
         }
         if let Some(nbd) = &self.nbd {
             nbd.check()?;
@@ -183,6 +189,7 @@ impl Config {
                 free_target: self.cache.free_target,
                 low_watermark: self.cache.low_watermark,
                 scratch_blocks: self.cache.scratch_blocks,
+                bypass_bytes: self.disks.iter().map(|disk| disk.bypass.map(|size| size.0)).collect(),
             }),
         };
         let config = FenceConfig {

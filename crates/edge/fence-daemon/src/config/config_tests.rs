@@ -42,6 +42,17 @@ fn a_whole_configuration_makes_a_fence() {
 }
 
 #[test]
+fn a_bypass_is_the_cores_and_needs_a_cache() {
+    let text = TWO.replace("slots = 2\n", "slots = 2\nbypass = \"4 MiB\"\n");
+    let config = parse(&text).unwrap();
+    let fence = config.fence(config.home().unwrap(), [8 << 30, 1 << 30], &[1; 16], [2; 16]).unwrap();
+    let virtbench_fence::Backing::Cached(cache) = fence.backing else { panic!() };
+    assert_eq!(cache.bypass_bytes, [Some(4 << 20), None]);
+    let refused = parse(&text.replace("VirtualFence", "HDD+NWC")).unwrap_err();
+    assert!(refused.contains("disk web: bypass: it has no cache"), "{refused}");
+}
+
+#[test]
 fn every_variant_of_the_catalogue_is_served_or_refused_by_name() {
     for variant in catalogue::CATALOGUE {
         let name = variant.name;

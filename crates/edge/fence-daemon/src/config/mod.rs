@@ -163,6 +163,9 @@ pub struct DiskTable {
     pub size: Size,
     /// Its part of the cache; none with one cache for all.
     pub cache: Option<Size>,
+    /// So many bytes of consecutive writes go through the cache, those that follow past it to the slow device [default: all
+    /// through the cache]. A sync of the slow device that fails then fails the client's flush, as without a cache.
+    pub bypass: Option<Size>,
     /// Its time slots in a rotation.
     #[serde(default = "one")]
     pub slots: u32,
@@ -207,6 +210,7 @@ impl DiskTable {
             name,
             size: Size(size_bytes),
             cache: None,
+            bypass: None,
             slots: one(),
             share: None,
             iops: None,

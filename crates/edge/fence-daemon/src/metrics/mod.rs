@@ -34,6 +34,7 @@ struct DiskMetrics {
     response_ns: [Count; 4],
     response_times: [ResponseTimes; TIMED],
     under_way: Count,
+    bypassed_bytes: Count,
     alone: Alone,
     stand: Mutex<Stand>,
 }

@@ -13,13 +13,16 @@ use super::response_times::Parts;
 pub(crate) struct Publisher {
     figures: Arc<Metrics>,
     intervals: Vec<(Intervals, Parts)>,
+    /// Of each disk, what the fence has said last.
+    bypassed_bytes: Vec<u64>,
 }
 
 impl Publisher {
     pub(crate) fn new(figures: Arc<Metrics>) -> Self {
         let of = |disk: &Arc<super::DiskMetrics>| (Intervals::new(disk.alone), Parts::default());
         let intervals = figures.disks.iter().map(of).collect();
-        Self { figures, intervals }
+        let bypassed_bytes = vec![0; figures.disks.len()];
+        Self { figures, intervals, bypassed_bytes }
     }
 
     /// How everything stands; `under_way` are the requests of each disk.
@@ -28,6 +31,11 @@ impl Publisher {
         for (id, ((disk, (intervals, parts)), under_way)) in (0..).zip(disks.zip(under_way)) {
             let under_way = under_way as u64;
             disk.under_way.set(under_way);
+            if let Some(before) = self.bypassed_bytes.get_mut(usize::from(id)) {
+                // The counts of a disk outlive the fence, which begins at 0.
+                let bytes = fence.bypassed_bytes(DiskId(id));
+                disk.bypassed_bytes.add(bytes - std::mem::replace(before, bytes));
+            }
             let sum = |counts: &[super::Count]| counts.iter().map(super::Count::get).sum();
             let seen = Seen { requests: sum(&disk.requests), response_ns: sum(&disk.response_ns), under_way };
             parts.look(now, seen.requests, &disk.response_times);

@@ -154,6 +154,8 @@ fn requests(text: &mut Text, disks: &Disks<'_>) {
     let help = "Response times that this share of the requests did not exceed, to 1.6 %.";
     text.gauge("response_quantile_seconds", help, &quantiles(disks));
     text.counter("errors", "Requests that failed.", &disks.by_disk(|disk| disk.errors.get()));
+    let bypassed = disks.by_disk(|disk| disk.bypassed_bytes.get());
+    text.counter("bypassed_bytes", "Bytes written past the cache.", &bypassed);
     text.gauge("under_way", "Requests in flight.", &disks.by_disk(|disk| disk.under_way.get()));
 }
 

@@ -104,6 +104,11 @@ impl Core {
         self.fence.cache_counts().any(|cache| cache.failing || cache.read_only || cache.sealed)
     }
 
+    /// Whether a client still has to hear that what it wrote past the cache is lost.
+    pub(crate) fn is_loss_untold(&self) -> bool {
+        self.fence.is_loss_untold()
+    }
+
     /// Goes by another fence from now on, over the same devices. It must be at rest.
     pub(crate) fn go_over_to(&mut self, fence: Fence, write_through: Vec<bool>, figures: Arc<Metrics>) {
         self.flights = Flights::new(fence.scratch_blocks(), self.max_request_bytes as usize, self.facts);
@@ -232,7 +237,10 @@ impl Core {
             if !is_abandoned {
                 self.figures.completed(disk, request.action, request.len_bytes, response_ns, well);
             }
-            self.has_failed_flush |= front_end == NO_FRONT_END && done.result.is_err();
+            if let (NO_FRONT_END, Err(error)) = (front_end, done.result) {
+                self.has_failed_flush = true;
+                self.fence.flush_untold(request.disk, error);
+            }
             self.done.push((front_end, done));
             if let Some(mut list) = list {
                 list.clear();

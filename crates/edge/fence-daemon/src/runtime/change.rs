@@ -55,6 +55,11 @@ impl Runtime {
         if self.core.is_ailing() {
             return Err("a cache keeps what a device does not take: see `virtbench fence status`".to_owned());
         }
+        if self.core.is_loss_untold() {
+            return Err("a sync of the slow device has lost what was written past a cache: its client has to hear of it at a \
+                        flush first"
+                .to_owned());
+        }
         self.core.rests = true;
         self.core.has_failed_flush = false;
         Ok(())

@@ -36,6 +36,9 @@ pub(super) enum Phase {
     /// Has the slow device discard a run, then make that stable.
     Trim,
     TrimSync,
+    /// Writes a run past the cache; has the slow device make what was written so stable.
+    Past,
+    PastSync,
 }
 
 /// One operation on one block, or the read of a run of missed blocks.
@@ -55,7 +58,8 @@ pub(super) struct BlockOp {
     pub(super) block: u32,
     pub(super) old: u32,
     pub(super) scratch: u32,
-    /// The next fill of a run; blocks of the run, or for a block written back the epoch in which that began.
+    /// The next fill of a run, or for one past the cache the epoch in which its write began; blocks of the run, or for a
+    /// block written back that epoch.
     pub(super) next: u32,
     pub(super) run: u32,
 }

@@ -19,6 +19,7 @@ impl Partition {
         let mut at = request.offset_bytes;
         let mut run: Option<Run> = None;
         let refused = self.refusal(self.admits(&request));
+        let is_long = request.op == Op::Write && refused.is_none() && self.is_of_long_stream(&request);
         while at < end {
             let block = at / BLOCK_BYTES;
             let until = end.min((block + 1) * BLOCK_BYTES);
@@ -43,17 +44,32 @@ impl Partition {
                     ports.part_done(index, Err(error));
                     continue;
                 }
+                if is_long && self.may_pass(&op) {
+                    let run = run.get_or_insert(Run::new(op));
+                    self.extend_past(run, &op);
+                    continue;
+                }
+                self.start_run(now, run.take(), ports);
                 self.reserved += 1;
                 self.start_write(now, op, ports);
             } else if self.table.find(op.key).is_some() {
-                self.read_run(now, run.take(), ports);
+                self.start_run(now, run.take(), ports);
                 self.start_read(now, op, ports);
             } else {
                 let run = run.get_or_insert(Run::new(op));
                 self.extend_run(run, &op);
             }
         }
-        self.read_run(now, run, ports);
+        self.start_run(now, run, ports);
+    }
+
+    /// The slow device gets a run of blocks that the cache does not have.
+    pub(super) fn start_run(&mut self, now: Time, run: Option<Run>, ports: &mut Ports) {
+        match run {
+            Some(Run { op, .. }) if op.write => self.write_past(now, op, ports),
+            Some(Run { op, .. }) => self.read_slow(now, op, ports),
+            None => {}
+        }
     }
 
     fn start(&mut self, now: Time, op: BlockOp, ports: &mut Ports) {
@@ -192,6 +208,8 @@ impl Partition {
             Phase::LoadSlow => self.on_loaded(now, op, result, ports),
             Phase::Store => self.on_store(now, op, result, crc, ports),
             Phase::Trim | Phase::TrimSync => self.on_trim(now, op, result, ports),
+            Phase::Past => self.on_past(now, op, result, ports),
+            Phase::PastSync => self.on_past_sync(now, op, result, ports),
             Phase::BackRead => {
                 self.unpin(op.block);
                 let result = result.and(self.check(op.block, crc));

@@ -46,6 +46,7 @@ impl Partition {
             self.table.set_state(old, State::Superseded);
             self.commit.superseded.push(old);
             self.retiring += 1;
+            self.bypass.leaves(self.table.key(old));
         } else {
             self.free(old);
         }
@@ -289,6 +290,7 @@ impl Partition {
         for block in retired.drain(..) {
             ports.steps += 1;
             self.retiring -= 1;
+            self.bypass.has_left(self.table.key(block));
             self.free(block);
         }
         self.commit.tombstones_now = retired;

@@ -18,7 +18,7 @@ impl Partition {
         if self.broken.is_some() || self.settling {
             return;
         }
-        while self.table.free.len() + self.retiring < self.free_target {
+        while self.table.free.len() + self.retiring + self.bypass.held < self.free_target {
             let Some(block) = self.victim(now, ports) else { return };
             if self.table.state(block) == State::Clean {
                 self.give_up(block);
@@ -70,6 +70,7 @@ impl Partition {
         self.table.set_state(block, State::Retired);
         self.commit.evicted.push(block);
         self.retiring += 1;
+        self.bypass.leaves(self.table.key(block));
         self.delay_trims(self.table.key(block));
     }
 
@@ -146,8 +147,9 @@ impl Partition {
 
     /// A sync of the slow device has failed, of this partition or another: what was written to it before and is not known to be stable may
     /// have gone with it, of all disks.
-    pub(crate) fn slow_sync_failed(&mut self, now: Time, ports: &mut Ports) {
+    pub(crate) fn slow_sync_failed(&mut self, now: Time, error: IoError, ports: &mut Ports) {
         self.write_back.epoch = self.write_back.epoch.wrapping_add(1);
+        self.past_sync_failed(error, ports);
         let written = std::mem::take(&mut self.write_back.written);
         written.into_iter().for_each(|block| self.keep(now, block, ports));
     }

@@ -17,8 +17,11 @@
 //! 4, 5         epoch: what lies in here is believed while it is the same, which a power failure ends
 //! 6            partitions
 //! 7            sum of 1, 2, 4, 5 and 6
-//! 8 ...        for each partition two halves: number of the commit, entries, 0, 0, then 4 words an entry
+//! 8 ...        for each partition two halves: number of the commit, entries, 2 words of bits, then 4 words an entry
 //! ```
+//!
+//! A bit for each disk: in the first half of a partition, whether writes past the cache were answered and lost and no flush has
+//! told; in the second, whether some were answered that no sync has made stable.
 //!
 //! The number of the superblock and that of the entries have their sum in the upper half of their word, so that both change
 //! at once; that of the entries includes the commit's number. No entries are a word of 0.
@@ -41,6 +44,10 @@ const HEADER: usize = 8;
 /// Words before the entries of a half: the commit's number and how many entries there are.
 const HALF_HEADER: usize = 4;
 const COUNT: usize = 1;
+const BITS: usize = 2;
+/// Halves whose bits say so.
+const UNTOLD: u64 = 0;
+const UNSYNCED: u64 = 1;
 const ENTRY_WORDS: usize = ENTRY_BYTES / 8;
 
 /// Entries of a half: room for what is written during a long commit, and twice over for the longest request.
@@ -91,12 +98,46 @@ impl MemoryLog {
         Ok(())
     }
 
+    /// The slow device could not be synced before a fence over this serves: what a process that was killed had written past
+    /// the cache is lost, and the next flush of these disks fails.
+    pub fn slow_sync_failed(&self) {
+        let partitions = usize::try_from(self.get(PARTITIONS)).unwrap_or(0);
+        for partition in 0..partitions {
+            let [untold, unsynced] = [UNTOLD, UNSYNCED].map(|half| self.half(partitions, partition, half));
+            self.set_bits(untold, self.bits(untold) | self.bits(unsynced));
+        }
+    }
+
+    /// Whether a sync of the slow device has lost what was written past the cache with these superblocks (the first 8192 bytes
+    /// of the fast device), and no flush has told.
+    ///
+    /// # Errors
+    /// [`RecoveryError::NoSuperblock`].
+    pub fn is_loss_untold(&self, superblocks: &[u8]) -> Result<bool, RecoveryError> {
+        let found = newest(superblocks)?;
+        let partitions = found.partitions.len();
+        let of = |partition| self.bits(self.half(partitions, partition, UNTOLD)) != 0;
+        Ok(self.whose(&found) == Whose::Ours && (0..partitions).any(of))
+    }
+
+    /// A bit for each disk, of the half that begins there.
+    fn bits(&self, half: usize) -> u128 {
+        u128::from(self.get(half + BITS)) | u128::from(self.get(half + BITS + 1)) << 64
+    }
+
+    #[allow(clippy::cast_possible_truncation)] // in halves
+    fn set_bits(&self, half: usize, bits: u128) {
+        self.set(half + BITS, bits as u64);
+        self.set(half + BITS + 1, (bits >> 64) as u64);
+    }
+
     /// Whether there is nothing in here that is not on the device.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         let partitions = usize::try_from(self.get(PARTITIONS)).unwrap_or(0);
-        let count = |partition, parity| self.get(self.half(partitions, partition, parity) + COUNT);
-        (0..partitions).all(|partition| count(partition, 0) == 0 && count(partition, 1) == 0)
+        let nothing = |half| self.get(half + COUNT) == 0 && self.bits(half) == 0;
+        (0..partitions)
+            .all(|partition| (0..2).all(|parity| nothing(self.half(partitions, partition, parity))))
     }
 
     fn get(&self, at: usize) -> u64 {
@@ -193,6 +234,7 @@ impl MemoryLog {
                 for parity in 0..2 {
                     let half = self.half(partitions, partition, parity);
                     self.set(half + COUNT, 0);
+                    self.set_bits(half, 0);
                     self.set(half, 0);
                 }
             }
@@ -310,6 +352,17 @@ impl Writer {
         }
         self.count += 1;
         self.log.set(half + COUNT, summed_after(u64::from(self.count), self.commit_sum));
+    }
+
+    /// Disks of which writes past the cache are lost and no flush has told, and those of which some are not stable.
+    pub(super) fn note_loss(&self, untold: u128, unsynced: u128) {
+        self.log.set_bits(self.halves[0], untold);
+        self.log.set_bits(self.halves[1], unsynced);
+    }
+
+    /// The first of these as this process, or an earlier one, has noted them last.
+    pub(super) fn untold(&self) -> u128 {
+        self.log.bits(self.halves[0])
     }
 
     /// Commit `stable` and those before it are on the device.

@@ -15,7 +15,7 @@ impl Partition {
         let Some(block) = self.table.find(op.key) else {
             let mut run = Run::new(op);
             self.extend_run(&mut run, &op);
-            return self.read_run(now, Some(run), ports);
+            return self.start_run(now, Some(run), ports);
         };
         if self.table.state(block) == State::Loading {
             return self.wait_for(block, op);
@@ -38,7 +38,8 @@ impl Partition {
         run.op.run += 1;
         run.op.len_bytes += op.len_bytes;
         let room = self.table.free.len() > self.reserved + self.low_watermark;
-        if !op.is_whole() || !room || self.broken.is_some() || self.is_trimmed(op.key) {
+        let stays_out = self.is_trimmed(op.key) || self.bypass.is_unsynced(op.key);
+        if !op.is_whole() || !room || self.broken.is_some() || stays_out {
             return;
         }
         if let Some(block) = self.table.take_free() {
@@ -53,13 +54,7 @@ impl Partition {
         }
     }
 
-    pub(super) fn read_run(&mut self, now: Time, run: Option<Run>, ports: &mut Ports) {
-        if let Some(run) = run {
-            self.read_slow(now, run.op, ports);
-        }
-    }
-
-    fn read_slow(&mut self, now: Time, op: BlockOp, ports: &mut Ports) {
+    pub(super) fn read_slow(&mut self, now: Time, op: BlockOp, ports: &mut Ports) {
         let id = self.ops.insert(op);
         let data = if op.next == NONE { op.guest() } else { Data::Pieces };
         let io = self.slow_io(self.owner(id), op.key, DeviceOp::Read, op.part(), data);

@@ -111,6 +111,7 @@ pub(crate) fn recover<L: AsRef<[u8]>>(
             partition.memory = Some(memory.writer(count, index, most_blocks)?);
         }
         memory.begin(&found);
+        partitions.iter_mut().for_each(Partition::remember_loss);
     }
     writes.extend(partitions.iter_mut().filter_map(Partition::begin_log));
     let begun = found.begun || partitions.iter().all(Partition::has_log);
@@ -364,6 +365,10 @@ impl Partition {
         self.next_generation = log.next_generation;
         let retiring = log.superseded.len() + log.retire_again.len();
         self.retiring = u32::try_from(retiring).unwrap_or(u32::MAX);
+        log.superseded
+            .iter()
+            .chain(&log.retire_again)
+            .for_each(|&block| self.bypass.leaves(self.table.key(block)));
         self.settling = !log.pending.is_empty();
         self.commit.stable_generation = if self.settling { 0 } else { self.next_generation };
         self.commit.wanted = self.settling;

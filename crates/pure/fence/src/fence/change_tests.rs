@@ -36,6 +36,7 @@ fn cached() -> Backing {
         free_target: 24,
         low_watermark: 4,
         scratch_blocks: 8,
+        bypass_bytes: Vec::new(),
     })
 }
 

@@ -25,6 +25,7 @@ pub fn config(scheduler: SchedulerConfig, cache_blocks: u32) -> Config {
         free_target: FREE_TARGET,
         low_watermark: 64,
         scratch_blocks: SCRATCH_BLOCKS,
+        bypass_bytes: Vec::new(),
     };
     Config {
         disks: (0..2).map(disk).collect(),

@@ -23,6 +23,8 @@ pub struct Unflushed {
     pub bytes: Vec<u8>,
     /// Reported to the core as done; reads see it.
     pub completed: bool,
+    /// Straight from a guest's memory: a cache has no copy of it.
+    is_guests: bool,
     id: u64,
 }
 
@@ -40,8 +42,13 @@ impl Disk {
 
     /// A write has been dispatched; the number is for [`complete`](Self::complete).
     pub fn write(&mut self, offset: usize, bytes: Vec<u8>) -> u64 {
+        self.write_of(false, offset, bytes)
+    }
+
+    /// The same, and whether it comes straight from a guest's memory.
+    pub fn write_of(&mut self, is_guests: bool, offset: usize, bytes: Vec<u8>) -> u64 {
         self.next_id += 1;
-        self.unflushed.push(Unflushed { offset, bytes, completed: false, id: self.next_id });
+        self.unflushed.push(Unflushed { offset, bytes, completed: false, is_guests, id: self.next_id });
         self.next_id
     }
 
@@ -54,23 +61,33 @@ impl Disk {
     }
 
     /// It fails: of its sectors those that `stored` names take effect.
-    pub fn fail(&mut self, id: u64, mut stored: impl FnMut() -> bool) {
-        let at = self.unflushed.iter().position(|write| write.id == id).unwrap();
-        let Unflushed { offset, bytes, .. } = self.unflushed.remove(at);
-        for (sector, data) in bytes.chunks(SECTOR).enumerate() {
-            if stored() {
-                let id = self.write(offset + sector * SECTOR, data.to_vec());
-                self.complete(id);
-            }
-        }
+    pub fn fail(&mut self, id: u64, stored: impl FnMut() -> bool) {
+        self.keep_some(id, stored);
     }
 
-    /// Of what has completed and no flush has covered, any sectors are lost that `stored` does not name.
-    pub fn lose(&mut self, mut stored: impl FnMut() -> bool) {
-        let completed = self.unflushed.iter().filter(|write| write.completed);
-        for id in completed.map(|write| write.id).collect::<Vec<_>>() {
-            self.fail(id, &mut stored);
+    /// Of a write's sectors those stay that `stored` names. The others, if they came straight from a guest.
+    fn keep_some(&mut self, id: u64, mut stored: impl FnMut() -> bool) -> Vec<(usize, Vec<u8>)> {
+        let at = self.unflushed.iter().position(|write| write.id == id).unwrap();
+        let Unflushed { offset, bytes, is_guests, .. } = self.unflushed.remove(at);
+        let mut lost = Vec::new();
+        for (sector, data) in bytes.chunks(SECTOR).enumerate() {
+            let at = offset + sector * SECTOR;
+            if stored() {
+                let id = self.write_of(is_guests, at, data.to_vec());
+                self.complete(id);
+            } else if is_guests {
+                lost.push((at, data.to_vec()));
+            }
         }
+        lost
+    }
+
+    /// Of what has completed and no flush has covered, any sectors are lost that `stored` does not name. Those of them that came
+    /// straight from a guest.
+    pub fn lose(&mut self, mut stored: impl FnMut() -> bool) -> Vec<(usize, Vec<u8>)> {
+        let completed = self.unflushed.iter().filter(|write| write.completed);
+        let completed: Vec<u64> = completed.map(|write| write.id).collect();
+        completed.into_iter().flat_map(|id| self.keep_some(id, &mut stored)).collect()
     }
 
     /// Nobody waits for what is in flight any more: of its sectors those take effect that `stored` names.

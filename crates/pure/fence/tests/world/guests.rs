@@ -65,7 +65,7 @@ pub fn content(value: u64) -> Vec<u8> {
     value.to_le_bytes().repeat(SECTOR / 8)
 }
 
-fn value_of(sector: &[u8]) -> u64 {
+pub fn value_of(sector: &[u8]) -> u64 {
     u64::from_le_bytes(sector[..8].try_into().unwrap())
 }
 
@@ -190,8 +190,10 @@ impl Guests {
                 Op::Read | Op::Flush => {}
             }
         }
-        if guest.request.op == Op::Flush && !failed {
-            model.flushed(guest.began);
+        match guest.request.op {
+            Op::Flush if failed => model.flush_failed(guest.began),
+            Op::Flush => model.flushed(guest.began),
+            _ => {}
         }
         for &place in &guest.places {
             self.users[place] -= 1;

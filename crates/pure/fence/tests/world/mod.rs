@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use disk::{Disk, SECTOR};
-use guests::{Buffer, Guest, Guests, Look, RUBBISH};
+use guests::{Buffer, Guest, Guests, Look, RUBBISH, value_of};
 use model::Model;
 use virtbench_fence::cache::{self, Image, Layout, MemoryLog};
 use virtbench_fence::{
@@ -45,6 +45,10 @@ pub struct World {
     pub failed: u64,
     /// Of each disk, whether an I/O of its partition has failed since the start: else none of its requests may.
     hurt: Vec<bool>,
+    /// Of each disk, whether a flush may have to tell what was lost before a kill.
+    untold: Vec<bool>,
+    /// Bytes that went past the cache.
+    pub bypassed_bytes: u64,
     /// What a process that is killed leaves.
     memory: Option<Arc<Vec<AtomicU64>>>,
     power_failures: u64,
@@ -82,6 +86,8 @@ impl World {
             dispatched: 0,
             failed: 0,
             hurt: vec![false; config.disks.len()],
+            untold: vec![false; config.disks.len()],
+            bypassed_bytes: 0,
             memory: None,
             power_failures: 0,
             config,
@@ -180,7 +186,8 @@ impl World {
             DeviceOp::Flush
                 if io.device == Device::Slow && matches!(self.config.backing, Backing::Cached(_)) =>
             {
-                self.disks[0].lose(&mut chance);
+                let lost = self.disks[0].lose(&mut chance);
+                self.lose(&lost);
             }
             DeviceOp::Flush => {}
         }
@@ -192,6 +199,23 @@ impl World {
         let result = Err(IoError::Device(5));
         self.fence.on_device(now, Completion { io: io.id, result, data_crc: 0 }).unwrap();
         self.effects();
+    }
+
+    /// A sync of the slow device has lost these sectors, of which no cache has a copy.
+    fn lose(&mut self, lost: &[(usize, Vec<u8>)]) {
+        for (offset, bytes) in lost {
+            let disk = self.config.disks.iter().position(|disk| {
+                (disk.offset_bytes..disk.offset_bytes + disk.size_bytes).contains(&(*offset as u64))
+            });
+            let disk = disk.expect("a sector of a disk");
+            let sector = (*offset as u64 - self.config.disks[disk].offset_bytes) / SECTOR as u64;
+            self.models[disk].lose(sector, value_of(bytes));
+        }
+        let Backing::Cached(cache) = &self.config.backing else { return };
+        for (disk, cutoff) in cache.bypass_bytes.iter().enumerate() {
+            self.hurt[disk] |= cutoff.is_some();
+            self.untold[disk] |= cutoff.is_some();
+        }
     }
 
     /// Nothing is in flight: goes on to the deadline. False if there is none.
@@ -291,7 +315,10 @@ impl World {
                 assert_eq!(bytes.len(), io.len_bytes as usize);
                 crc = self.crc(&io, &bytes);
                 self.check_place(&io);
-                write = self.disks[device].write(io.offset_bytes as usize, bytes);
+                let is_past = io.device == Device::Slow && matches!(self.config.backing, Backing::Cached(_));
+                let is_guests = is_past && matches!(io.data, Data::Guest { .. });
+                self.bypassed_bytes += if is_guests { u64::from(io.len_bytes) } else { 0 };
+                write = self.disks[device].write_of(is_guests, io.offset_bytes as usize, bytes);
             }
             DeviceOp::Flush => covers = self.disks[device].covered(),
             DeviceOp::Discard => {
@@ -341,6 +368,7 @@ impl World {
         self.guests.clear();
         self.outstanding.clear();
         self.hurt.fill(false);
+        self.untold.fill(false);
         self.models.iter_mut().for_each(|model| model.fail_power(self.now));
         self.power_failures += 1;
         self.recover(true);
@@ -352,7 +380,7 @@ impl World {
         self.disks.iter_mut().for_each(|disk| disk.kill(&mut stored));
         self.guests.clear();
         self.outstanding.clear();
-        self.hurt.fill(false);
+        self.hurt.clone_from(&self.untold);
         self.models.iter_mut().for_each(|model| model.kill(self.now));
         if twice {
             self.recover(false);

@@ -31,6 +31,8 @@ pub struct Model {
     flushed: u64,
     /// When the process was killed last: what was answered before is there.
     killed: u64,
+    /// Sectors that a failed sync of the slow device has lost, with the write, until a flush or the write itself fails.
+    untold: Vec<(u64, u64)>,
 }
 
 const NEVER: u64 = u64::MAX;
@@ -69,10 +71,36 @@ impl Model {
             written.end = now;
             written.failed |= failed;
         }
+        self.untold.retain(|(_, lost)| !failed || *lost != id);
     }
 
+    /// A sync of the slow device has lost what no cache has.
+    pub fn lose(&mut self, sector: u64, value: u64) {
+        let writes = self.sectors.get_mut(&sector).into_iter().flatten();
+        for written in writes.filter(|written| written.value == value && written.id > 0) {
+            written.failed = true;
+            self.untold.push((sector, written.id));
+        }
+    }
+
+    /// Sectors that are lost though their write was answered before `began`.
+    fn is_untold(&self, (sector, id): (u64, u64), began: u64) -> bool {
+        let writes = self.sectors.get(&sector).into_iter().flatten();
+        writes.filter(|written| written.id == id).any(|written| written.end < began)
+    }
+
+    /// A flush that came at `began` was answered well: nothing that was written before is lost.
     pub fn flushed(&mut self, began: u64) {
         self.flushed = self.flushed.max(began);
+        let lost = self.untold.iter().find(|lost| self.is_untold(**lost, began));
+        assert!(lost.is_none(), "sector and write {lost:?} are lost, and a flush says they are stable");
+    }
+
+    /// A flush that came at `began` has failed: the guest knows of what it wrote before.
+    pub fn flush_failed(&mut self, began: u64) {
+        let mut untold = std::mem::take(&mut self.untold);
+        untold.retain(|lost| !self.is_untold(*lost, began));
+        self.untold = untold;
     }
 
     /// A read that began at `began` found `value`.
@@ -104,6 +132,7 @@ impl Model {
     /// Power has failed: what no flush made sure may have taken effect, or not.
     pub fn fail_power(&mut self, now: u64) {
         self.killed = 0;
+        self.untold.clear();
         for written in self.sectors.values_mut().flatten() {
             if written.end >= self.flushed && written.end > 0 {
                 (written.end, written.failed) = (written.end.min(now), true);
@@ -113,9 +142,12 @@ impl Model {
 
     /// The process was killed: what was not answered may have taken effect, or not.
     pub fn kill(&mut self, now: u64) {
+        let mut unanswered = BTreeSet::new();
         for written in self.sectors.values_mut().flatten().filter(|written| written.end == NEVER) {
             (written.end, written.failed) = (now, true);
+            unanswered.insert(written.id);
         }
+        self.untold.retain(|(_, id)| !unanswered.contains(id));
         self.killed = now + 1;
     }
 

@@ -40,6 +40,8 @@ pub struct Client<'a> {
     model: &'a Mutex<Model>,
     part: std::ops::Range<usize>,
     unit: usize,
+    /// Where its last write ends, from the beginning of its part, in units.
+    next: usize,
 }
 
 /// The connection is over.
@@ -55,7 +57,7 @@ impl<'a> Client<'a> {
         let each = model.lock().unwrap().sectors() / of;
         let replies = ReplyStream::new(IN_FLIGHT);
         let in_flight = (0..IN_FLIGHT).map(|_| None).collect();
-        Self { connection, replies, in_flight, model, part: place * each..(place + 1) * each, unit }
+        Self { connection, replies, in_flight, model, part: place * each..(place + 1) * each, unit, next: 0 }
     }
 
     /// Reads everything and compares it with what a power failure may leave.
@@ -92,7 +94,9 @@ impl<'a> Client<'a> {
     fn step(&mut self, random: &mut Random) -> Result<(), Over> {
         let units = self.part.len() / self.unit;
         let near = if random.below(2) == 0 { units.min(64) } else { units };
-        let start = random.below(near);
+        // Often behind the write before, so that some writes are long streams.
+        let goes_on = self.next < units && random.below(3) == 0;
+        let start = if goes_on { self.next } else { random.below(near) };
         let most = (MOST_SECTORS / self.unit).min(units - start);
         let (first, count) = (self.part.start + start * self.unit, (1 + random.below(most)) * self.unit);
         let kind = random.below(20);
@@ -107,6 +111,7 @@ impl<'a> Client<'a> {
             _ if busy => return Ok(()),
             2..=5 => Asked::Read { first, count, after_failure: false },
             _ => {
+                self.next = start + count / self.unit;
                 let written = self.model.lock().unwrap().begin(first, count, kind == 6);
                 Asked::Write { written, fua: matches!(kind, 6..=8) && random.below(2) == 0 }
             }

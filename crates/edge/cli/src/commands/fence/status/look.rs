@@ -77,6 +77,7 @@ fn disk_status(disk: &Disk, now: &Samples, before: Option<&Samples>) -> DiskStat
         flushes: requests("flush"),
         discards: requests("discard"),
         bytes: ["read", "write"].map(|kind| of.count("bytes", &[("kind", kind)])).iter().sum(),
+        bypassed_bytes: of.count("bypassed_bytes", &[]),
         read_ms: mean_ms("read"),
         write_ms: mean_ms("write"),
         quantiles_over: over,

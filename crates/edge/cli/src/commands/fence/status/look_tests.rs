@@ -35,6 +35,7 @@ virtbench_fence_cache_reads_total{partition=\"0\",state=\"hit\"} 140
 virtbench_fence_cache_reads_total{partition=\"0\",state=\"miss\"} 60
 virtbench_fence_cache_degraded{partition=\"0\",state=\"read_only\"} 1
 virtbench_fence_errors_total{disk=\"b\"} 3
+virtbench_fence_bypassed_bytes_total{disk=\"b\"} 8000000
 virtbench_fence_under_way{disk=\"b\"} 2
 virtbench_fence_tokens_seconds{disk=\"b\",bucket=\"ios\"} -0.01
 # EOF
@@ -61,6 +62,7 @@ fn a_second_look_tells_what_has_happened_since_the_first() {
     assert_eq!(a.steadiness.len(), 1);
     assert_eq!((a.steadiness[0].variation, a.steadiness[0].spread), (Some(0.125), None));
     assert_eq!((b.errors, b.under_way, b.hit_ratio), (3.0, 2.0, None), "started anew");
+    assert_eq!((a.bypassed_bytes, b.bypassed_bytes), (0.0, 8e6));
     assert_eq!(b.tokens.as_ref().unwrap().ios_ms, Some(-10.0));
     assert!(b.slots.is_none() && b.paced.is_none() && b.steadiness.is_empty());
 }
@@ -77,6 +79,8 @@ fn the_first_look_tells_all_and_the_table_has_what_there_is() {
     for part in ["reads ", "70.0%", "degraded", "38.9%", "-2.000", "12.5%", "50.0%", "-10.000"] {
         assert!(text.contains(part), "{part}\n{text}");
     }
+    let past = text.lines().skip_while(|line| !line.starts_with("past the cache")).nth(1).unwrap();
+    assert_eq!(past.split_whitespace().collect::<Vec<_>>(), ["b", "8.0"], "{text}");
     assert!(!text.contains("late"), "nothing is paced\n{text}");
     let rates = table::text(&look(Some(2.0)));
     assert!(rates.contains("reads/s") && rates.contains(" 100.0 "), "{rates}");

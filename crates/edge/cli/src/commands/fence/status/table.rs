@@ -52,6 +52,7 @@ pub fn text(status: &FenceStatus) -> String {
     for table in [
         requests(status),
         response_times(status),
+        bypassed(status),
         slots(status),
         predictions(status),
         tokens(status),
@@ -95,6 +96,16 @@ fn requests(status: &FenceStatus) -> Table {
             percent(disk.hit_ratio),
             cache.to_owned(),
         ]);
+    }
+    table
+}
+
+/// Of disks that have written past their cache.
+fn bypassed(status: &FenceStatus) -> Table {
+    let mut table = Table::new(["past the cache", if status.seconds.is_some() { "MB/s" } else { "MB" }]);
+    for disk in status.disks.iter().filter(|disk| disk.bypassed_bytes > 0.0) {
+        let mb = disk.bypassed_bytes / 1e6 / status.seconds.unwrap_or(1.0).max(1e-9);
+        table.rows.push(vec![disk.disk.clone(), format!("{mb:.1}")]);
     }
     table
 }

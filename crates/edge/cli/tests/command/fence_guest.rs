@@ -130,7 +130,7 @@ fn xfs_of_a_guest_is_whole_after_its_daemon_was_killed() {
 }
 
 /// Four guests, each on a disk of one fence, whose daemon is killed every minute, or every `VIRTBENCH_FENCE_PAUSE` seconds, for
-/// `VIRTBENCH_FENCE_MINUTES`. Each holds what it reads against what it wrote.
+/// `VIRTBENCH_FENCE_MINUTES`. Each holds what it reads against what it wrote; the last one's stream of writes goes past the cache.
 #[test]
 #[ignore = "half an hour: make soak"]
 fn four_guests_find_what_they_wrote_though_their_daemon_is_killed_every_minute() {
@@ -143,7 +143,8 @@ fn four_guests_find_what_they_wrote_though_their_daemon_is_killed_every_minute()
     let disk = |name: &&str| {
         let socket = fence.path(name).display().to_string();
         format!(
-            "[[disk]]\nname = \"{name}\"\nsize = \"12 MiB\"\ncache = \"6 MiB\"\nsocket = \"{socket}\"\nqueues = 1\n"
+            "[[disk]]\nname = \"{name}\"\nsize = \"12 MiB\"\ncache = \"6 MiB\"\nsocket = \"{socket}\"\nqueues = 1\n{}",
+            if *name == names[3] { "bypass = \"64 KiB\"\n" } else { "" }
         )
     };
     fence.configure(&format!("{head}{}", names.iter().map(disk).collect::<String>()));
@@ -164,6 +165,7 @@ fn four_guests_find_what_they_wrote_though_their_daemon_is_killed_every_minute()
     let until = Instant::now() + Duration::from_secs(60 * minutes);
     let one = |(place, mut machine): (usize, Box<dyn Machine>)| {
         let mut operations = 0;
+        let (read, random) = if place == 3 { (0.0, 0.0) } else { (50.0, 100.0) };
         for round in 0.. {
             let spec = LoadSpec {
                 outstanding: 8,
@@ -172,7 +174,7 @@ fn four_guests_find_what_they_wrote_though_their_daemon_is_killed_every_minute()
                 verify: true,
                 flush_every: Some(50),
                 seed: 100 * round + place as u64,
-                ..LoadSpec::new(AccessSpec::single(AccessLine::new(4096, 50.0, 100.0)), 12 << 20)
+                ..LoadSpec::new(AccessSpec::single(AccessLine::new(4096, read, random)), 12 << 20)
             };
             let limits = TimeLimits { prepare: Duration::from_secs(180), grace: Duration::from_secs(180) };
             let outcome = or_mend(measure(machine.as_mut(), spec, limits, &AtomicBool::new(false))).1.outcome;
@@ -186,19 +188,27 @@ fn four_guests_find_what_they_wrote_though_their_daemon_is_killed_every_minute()
         machine.shut_down();
         operations
     };
-    let mut kills = 0;
+    let past = |fence: &Fence| {
+        let disks = fence.command("status", &["--json"]).json()["disks"].clone();
+        disks[3]["bypassed_bytes"].as_f64().unwrap()
+    };
+    let (mut kills, mut bypassed_bytes) = (0, 0.0);
     let operations: Vec<u64> = thread::scope(|scope| {
         let guests: Vec<_> =
             machines.into_iter().enumerate().map(|guest| scope.spawn(move || one(guest))).collect();
         while !guests.iter().all(|guest| guest.is_finished()) {
             thread::sleep(Duration::from_secs(pause));
+            bypassed_bytes += past(&fence);
             std::mem::replace(&mut daemon, fence.none()).kill();
             daemon = fence.serve();
             kills += 1;
         }
         guests.into_iter().map(|guest| guest.join().unwrap()).collect()
     });
-    eprintln!("{kills} kills in {minutes} minutes; operations of each guest: {operations:?}");
+    eprintln!(
+        "{kills} kills in {minutes} minutes; operations of each guest: {operations:?}; {bypassed_bytes} bytes past the cache"
+    );
+    assert!(bypassed_bytes > 0.0, "nothing went past the cache");
     assert_eq!(daemon.stop().code(), 0);
     let inspected = fence.command("inspect", &["--data"]);
     assert_eq!(inspected.code(), 0, "{inspected:?}");

@@ -35,9 +35,9 @@ pub enum FenceCommand {
     Drain(DrainArgs),
     /// Give a virtual disk another size or another part of the cache, without losing data
     Resize(ResizeArgs),
-    /// Give a fence that is not served one virtual disk more
+    /// Give a fence one virtual disk more, also while it is served
     Add(AddArgs),
-    /// Take a virtual disk from a fence that is not served
+    /// Take a virtual disk from a fence, also while it is served
     Remove(RemoveArgs),
     /// Change who has how many time slots
     Reslot(ReslotArgs),
@@ -185,11 +185,15 @@ pub struct PlanArgs {
 /// `virtbench fence format`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Run it once before the first `fence serve`. Devices with anything on them are refused, be it a fence's or not.")]
+Run it once before the first `fence serve`. Devices with anything on them are refused, be it a fence's or not. Pools are \
+formatted one after another, though one is refused.")]
 pub struct FormatArgs {
     /// The configuration, as for `fence serve`
     #[arg(value_name = "CONFIG")]
     pub config: PathBuf,
+    /// Only this pool, of a configuration that has pools [default: each in turn]
+    #[arg(long, value_name = "NAME")]
+    pub pool: Option<String>,
     /// Give up whatever is on the devices
     #[arg(long)]
     pub force: bool,
@@ -202,12 +206,19 @@ pub struct ServeArgs {
     /// What to serve
     #[arg(value_name = "CONFIG")]
     pub config: PathBuf,
+    /// Only this pool, of a configuration that has pools
+    #[arg(long, value_name = "NAME")]
+    pub pool: Option<String>,
+    /// End when nobody holds the other end of stdin
+    #[arg(long, hide = true, requires = "pool")]
+    pub supervised: bool,
 }
 
 /// `virtbench fence status`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The configuration must have `metrics = \"127.0.0.1:PORT\"`, where the daemon serves OpenMetrics at /metrics. Counts and \
+The daemon is asked at the configuration's `metrics = \"127.0.0.1:PORT\"`, where it serves OpenMetrics at /metrics, or at its \
+control socket. In a configuration with pools each has its own; those that do not answer are named. Counts and \
 means are since the daemon began; with --watch, after the first look, of the time since the look before.
 
 slots: those that have begun, and in how many of them something was dispatched; credit is what was left of slots that \
@@ -226,6 +237,9 @@ pub struct StatusArgs {
     /// The configuration that is served
     #[arg(value_name = "CONFIG")]
     pub config: PathBuf,
+    /// Only this pool, of a configuration that has pools
+    #[arg(long, value_name = "NAME")]
+    pub pool: Option<String>,
     /// Again every second, until interrupted
     #[arg(long)]
     pub watch: bool,
@@ -240,7 +254,7 @@ pub struct StatusArgs {
 /// `virtbench fence inspect`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Nothing is written. A cache that says what no power failure leaves ends in exit code 8, one that is not as configured \
+Nothing is written. --json prints one object, or {\"pools\": [...]} where the configuration has pools. A cache that says what no power failure leaves ends in exit code 8, one that is not as configured \
 in exit code 3.
 
 Examples:
@@ -250,6 +264,9 @@ pub struct InspectArgs {
     /// The configuration, as for `fence serve`
     #[arg(value_name = "CONFIG")]
     pub config: PathBuf,
+    /// Only this pool, of a configuration that has pools [default: each in turn]
+    #[arg(long, value_name = "NAME")]
+    pub pool: Option<String>,
     /// Read every block that the cache holds and compare checksums
     #[arg(long)]
     pub data: bool,
@@ -267,11 +284,16 @@ prepared by `fence format` and not be served.
 
 `fence serve` predicts by the file when the configuration names it:
   [scheduler.predict]
-  file = \"fence.predict.toml\"")]
+  file = \"fence.predict.toml\"
+
+Each pool of a configuration has a file of its own, [default: CONFIG with .NAME.predict.toml], under [pool.NAME.scheduler.predict].")]
 pub struct CalibrateArgs {
     /// The configuration, as for `fence serve`
     #[arg(value_name = "CONFIG")]
     pub config: PathBuf,
+    /// Only this pool, of a configuration that has pools [default: each in turn]
+    #[arg(long, value_name = "NAME")]
+    pub pool: Option<String>,
     /// How long each device is measured, a hundred batches at least
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_positive_duration_ns)]
     pub time: u64,
@@ -304,6 +326,9 @@ pub struct DrainArgs {
     /// The configuration, as for `fence serve`
     #[arg(value_name = "CONFIG")]
     pub config: PathBuf,
+    /// Only this pool, of a configuration that has pools [default: each in turn]
+    #[arg(long, value_name = "NAME")]
+    pub pool: Option<String>,
     /// Give up what cannot be written back
     #[arg(long)]
     pub force: bool,
@@ -347,12 +372,16 @@ the disks first, since it is divided anew. A daemon that serves the fence serves
 their connections, and wait until the cache is written and divided. Without a daemon the next one serves it. Devices change first, \
 the configuration last; the same command again completes what was interrupted.
 
-Example:
-  virtbench fence add fence.toml web2 --size 20GiB --cache 2GiB --socket /run/virtbench/web2.sock")]
+Examples:
+  virtbench fence add fence.toml web2 --size 20GiB --cache 2GiB --socket /run/virtbench/web2.sock
+  virtbench fence add fence.toml db2 --pool ssd --size 20GiB --cache 2GiB --export db2")]
 pub struct AddArgs {
     /// The configuration, as for `fence serve`; it is changed too
     #[arg(value_name = "CONFIG")]
     pub config: PathBuf,
+    /// The pool that it comes to, where the configuration has several
+    #[arg(long, value_name = "NAME")]
+    pub pool: Option<String>,
     /// The disk's name
     #[arg(value_name = "DISK")]
     pub disk: String,
@@ -400,7 +429,8 @@ pub struct RemoveArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 A daemon that serves the fence goes by it from its next rotation on, with nothing that is queued lost; shares count for \
-what comes from then on. The configuration is changed with it.
+what comes from then on. The configuration is changed with it. A rotation is one pool's: that of the disks that are named, or \
+--pool; it is written under [pool.NAME.scheduler].
 
 Examples:
   virtbench fence reslot fence.toml --slots web=2 --slots mail=1 --spare 1
@@ -409,6 +439,9 @@ pub struct ReslotArgs {
     /// The configuration, as for `fence serve`
     #[arg(value_name = "CONFIG")]
     pub config: PathBuf,
+    /// The pool whose rotation changes, where the configuration has several and no disk is named
+    #[arg(long, value_name = "NAME")]
+    pub pool: Option<String>,
     /// Time slots of a disk; may be repeated
     #[arg(long, value_name = "DISK=N", value_parser = |text: &str| named(text, &SLOTS))]
     pub slots: Vec<(String, u32)>,
@@ -465,6 +498,11 @@ below.
   cache = \"1 GiB\"
   slots = 2
   socket = \"/run/virtbench/web.sock\"
+
+A configuration with several devices has pools: [pool.NAME.slow], [pool.NAME.fast], [pool.NAME.nbd], metrics and control under \
+[pool.NAME], and pool = \"NAME\" in each [[disk]]. Each pool has a daemon of its own, which is begun again if it fails while \
+another pool is served. When none is, the command ends with the worst exit code of theirs. [cache] and [scheduler] count for \
+all, but for what [pool.NAME.cache] and [pool.NAME.scheduler] say. --pool NAME serves one pool alone.
 
 `fence resize` and `fence reslot` reach the daemon at its control socket, its owner's alone: control = \"PATH\", or the first \
 disk's socket with .control behind it.

@@ -3,13 +3,15 @@
 mod bounds;
 mod build;
 mod emulated;
+mod key_error;
 mod nbd;
+mod pools;
 mod predict_table;
 mod predictions;
 mod scheduler;
 mod spec;
 
-use std::fs;
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -24,6 +26,7 @@ pub use bounds::{SHARE, SLOT_MS, SLOTS, within};
 pub use build::{Built, LABEL_BYTES};
 pub use emulated::{Emulated, EmulatedKind};
 pub use nbd::{NbdTable, TlsTable};
+pub use pools::{PoolTable, Pools};
 pub use predict_table::PredictTable;
 pub use predictions::{FastFound, Predictions, SlowFound};
 pub use scheduler::served_variant;
@@ -55,6 +58,12 @@ pub struct Config {
     /// The virtual disks.
     #[serde(rename = "disk")]
     pub disks: Vec<DiskTable>,
+    /// What the file has in place of `[slow]` and `[fast]`, if it describes several fences; [`Pools`] has each of them.
+    #[serde(rename = "pool", default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub pools: BTreeMap<String, PoolTable>,
+    /// Which pool of its file this fence is, if that has pools.
+    #[serde(skip)]
+    pub pool: Option<String>,
 }
 
 /// `[slow]` and `[fast]`.
@@ -161,6 +170,9 @@ pub struct DiskTable {
     pub name: String,
     /// Its size, a multiple of 4 KiB.
     pub size: Size,
+    /// The pool whose devices it lives on, in a file that has pools.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool: Option<String>,
     /// Its part of the cache; none with one cache for all.
     pub cache: Option<Size>,
     /// Its time slots in a rotation.
@@ -206,6 +218,7 @@ impl DiskTable {
         Self {
             name,
             size: Size(size_bytes),
+            pool: None,
             cache: None,
             slots: one(),
             share: None,
@@ -274,6 +287,8 @@ impl Config {
             metrics: None,
             control: None,
             disks,
+            pools: BTreeMap::new(),
+            pool: None,
         }
     }
 
@@ -285,22 +300,16 @@ impl Config {
         toml::to_string(self)
     }
 
-    /// Reads a file.
+    /// Reads a file that describes one fence.
     ///
     /// # Errors
-    /// It is unreadable, no TOML, has unknown keys, or values that cannot be.
+    /// As for [`Pools::load`]; or it describes several.
     pub fn load(path: &Path) -> Result<Self, LoadError> {
-        let text = fs::read_to_string(path)
-            .map_err(|source| LoadError::Unreadable { path: path.to_owned(), source })?;
-        let mut config: Self = toml::from_str(&text)
-            .map_err(|source| LoadError::Syntax { path: path.to_owned(), source: Box::new(source) })?;
-        let wrong = |message| LoadError::Value { path: path.to_owned(), message };
-        config.within_bounds().map_err(|number| wrong(number.in_text(&text)))?;
-        config.check().map_err(wrong)?;
-        if let (Some(file), Some(folder)) = (&mut config.scheduler.predict.file, path.parent()) {
-            *file = folder.join(&file);
+        let pools = Pools::load(path)?;
+        match pools.all() {
+            [one] => Ok(one.clone()),
+            _ => Err(LoadError::Value { path: path.to_owned(), message: pools.which() }),
         }
-        Ok(config)
     }
 
     /// The configuration with what was measured in place of what it says itself, if it names a file of that. `label` is
@@ -319,7 +328,7 @@ impl Config {
             ));
         }
         found.apply(&mut config.scheduler.predict);
-        config.scheduler.predict.within_bounds().map_err(|number| wrong(number.to_string()))?;
+        config.predictions_within_bounds().map_err(|number| wrong(number.to_string()))?;
         Ok(config)
     }
 }

@@ -1,7 +1,9 @@
 //! `virtbench fence` with several pools in one configuration: a fence and a daemon for each, and none disturbs another.
 
 use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 use std::process::Child;
 use std::sync::mpsc;
 use std::thread;
@@ -78,10 +80,18 @@ fn formatted(config: &str) -> Fence {
     fence
 }
 
-/// A daemon that serves both pools.
+/// A daemon that serves both pools, at sockets that are not those of one that is ending.
 fn serve(fence: &Fence) -> Daemon {
+    let sockets = ["disks.nbd", "ssd.nbd"].map(|name| fence.path(name));
+    let inode = |path: &PathBuf| fs::metadata(path).map(|facts| facts.ino()).ok();
+    let before = sockets.each_ref().map(inode);
     let daemon = fence.serve();
-    wait_for("the other pool", || UnixStream::connect(fence.path("B")).ok());
+    for (socket, before) in sockets.iter().zip(before) {
+        wait_for("the socket of a pool", || {
+            let now = inode(socket);
+            (now.is_some() && now != before && UnixStream::connect(socket).is_ok()).then_some(())
+        });
+    }
     daemon
 }
 
@@ -155,7 +165,7 @@ fn each_pool_is_formatted_served_shown_inspected_and_drained() {
     assert_eq!(disks, [("disks", "a"), ("ssd", "b")]);
     let table = fence.command("status", &[]).stdout;
     assert!(table.contains("disks: a") && table.contains("ssd: b"), "{table}");
-    refused(&fence.command("status", &["--raw"]), 2, "--pool: disks, ssd");
+    refused(&fence.command("status", &["--raw"]), 2, "give --pool with one of disks, ssd");
     let raw = fence.command("status", &["--raw", "--pool", "ssd"]).stdout;
     assert!(raw.contains("virtbench_fence_requests_total{pool=\"ssd\",disk=\"b\",kind=\"write\"}"), "{raw}");
     assert!(!raw.contains("disk=\"a\"") && raw.ends_with("# EOF\n"), "{raw}");
@@ -322,7 +332,7 @@ fn disks_come_grow_and_go_in_one_pool_while_the_other_serves() {
         fence.command("add", &[&words[..], more].concat())
     };
     let before = fs::read_to_string(fence.path("fence.toml")).unwrap();
-    refused(&add(&["--socket", &third]), 2, "say which with --pool: disks, ssd");
+    refused(&add(&["--socket", &third]), 2, "give --pool with one of disks, ssd");
     refused(&add(&["--pool", "tape"]), 2, "--pool tape: there is no such pool");
     let taken = fence.path("B").display().to_string();
     refused(&add(&["--pool", "disks", "--socket", &taken]), 2, "its socket is another's too");
@@ -344,7 +354,7 @@ fn disks_come_grow_and_go_in_one_pool_while_the_other_serves() {
         2,
         "disk b is in pool ssd, not in disks",
     );
-    refused(&fence.command("reslot", &["--slot-ms", "8"]), 2, "say which with --pool");
+    refused(&fence.command("reslot", &["--slot-ms", "8"]), 2, "give --pool with one of");
     refused(&fence.command("reslot", &["--slots", "a=2", "--slot-ms", "8"]), 0, "from its next rotation on");
     let text = fs::read_to_string(fence.path("fence.toml")).unwrap();
     let disks = text.split("[pool.ssd").next().unwrap();

@@ -308,7 +308,10 @@ impl Config {
         let pools = Pools::load(path)?;
         match pools.all() {
             [one] => Ok(one.clone()),
-            _ => Err(LoadError::Value { path: path.to_owned(), message: pools.which() }),
+            _ => Err(LoadError::Value {
+                path: path.to_owned(),
+                message: format!("it has several pools: {}", pools.which()),
+            }),
         }
     }
 

@@ -100,7 +100,7 @@ impl Pools {
     pub fn which(&self) -> String {
         match &self.file.pool_names()[..] {
             "" => "the file has no pools".to_owned(),
-            names => format!("the file has pools: say which with --pool: {names}"),
+            names => format!("give --pool with one of {names}"),
         }
     }
 

@@ -83,7 +83,7 @@ fn a_file_without_pools_is_one_fence_and_one_with_several_is_not_taken_for_one()
     let path = folder.path().join("fence.toml");
     fs::write(&path, TWO).unwrap();
     let several = Config::load(&path).unwrap_err().to_string();
-    assert!(several.contains("say which with --pool: disks, ssd"), "{several}");
+    assert!(several.contains("give --pool with one of disks, ssd"), "{several}");
 }
 
 #[test]
@@ -93,100 +93,90 @@ fn a_file_with_pools_is_written_as_it_is_read() {
     assert_eq!(load(&text), Ok(pools), "{text}");
 }
 
+/// What is changed into what, and what is said then.
+const REFUSED: &[(&str, &str, &str)] = &[
+    (
+        "pool = 'ssd'",
+        "pool = 'nvme'",
+        "line 33: disk db: pool \"nvme\": there is no such pool: use one of disks, ssd",
+    ),
+    (
+        "name = 'web'\npool = 'disks'\n",
+        "name = 'web'\n",
+        "line 25: disk web: no pool: say in which it is, such as pool = \"disks\": disks, ssd",
+    ),
+    (
+        "pool = 'ssd'",
+        "pool = 'disks'\ncache = '4 MiB'",
+        "line 15: pool.ssd has no disk: write pool = \"ssd\"",
+    ),
+    ("[scheduler]", "[slow]\ndevice = 'null:1 GiB'\n[scheduler]", "line 2: slow cannot be beside pools"),
+    ("[scheduler]", "[nbd]\nlisten = 'unix:/n'\n[scheduler]", "write it in [pool.disks.nbd]"),
+    (
+        "\n[scheduler]",
+        "metrics = '127.0.0.1:1'\n[scheduler]",
+        "line 1: metrics cannot be beside pools, each of which has its own: write it in [pool.disks]",
+    ),
+    ("\n[scheduler]", "control = '/c'\n[scheduler]", "line 1: control cannot"),
+    ("name = 'db'", "name = 'web'", "line 31: disk web: there are two of that name"),
+    ("db.sock'", "mail.sock'", "line 36: disk mail: its socket is another's too"),
+    (
+        "/tmp/none/mail.sock'",
+        "/tmp/none/ssd.control'",
+        "line 16: pool.ssd.control unix:/tmp/none/ssd.control: disk mail: socket is there too: give each its own",
+    ),
+    (
+        "unix:/tmp/none/disks.nbd",
+        "unix:/tmp/none/db.sock",
+        "line 14: pool.disks.nbd.listen unix:/tmp/none/db.sock: disk db: socket is there too",
+    ),
+    (
+        "unix:/tmp/none/disks.nbd",
+        "tcp:127.0.0.1:9101",
+        "line 14: pool.disks.nbd.listen tcp:127.0.0.1:9101: pool.disks.metrics is there too",
+    ),
+    (
+        "control = '/tmp",
+        "metrics = '127.0.0.1:9101'\ncontrol = '/tmp",
+        "line 16: pool.ssd.metrics tcp:127.0.0.1:9101: pool.disks.metrics is there too",
+    ),
+    (
+        "socket = '/tmp/none/db.sock'",
+        "socket = '/tmp/none/db.sock'\nexport = 'web'",
+        "disk db: its export is another's too",
+    ),
+    (
+        "socket = '/tmp/none/db.sock'",
+        "export = 'db'",
+        "pool ssd: disk db: it has an export, but there is no [pool.ssd.nbd]",
+    ),
+    ("name = 'SSD+NWC'", "name = 'HDD+NWC'", "pool ssd: scheduler.name \"HDD+NWC\" needs [pool.ssd.slow]"),
+    (
+        "[pool.ssd.fast]\ndevice = 'null:1 GiB'\n",
+        "",
+        "pool ssd: scheduler.name \"SSD+NWC\" needs [pool.ssd.fast]",
+    ),
+    ("[pool.ssd.cache]", "[pool.ssd.cash]", "unknown field `cash`"),
+    ("scratch_blocks = 64", "scratch_block = 64", "unknown field `scratch_block`"),
+    ("scratch_blocks = 64", "scratch_blocks = 0", "line 24: pool.ssd.cache.scratch_blocks 0: use 1 to 65536"),
+    ("slot_ms = 20.0", "slot_ms = 0.0", "line 4: scheduler.slot_ms 0: use"),
+    ("name = 'SSD+NWC'", "name = 'SSD+NWC'\nslot_ms = 0.0", "line 21: pool.ssd.scheduler.slot_ms 0: use"),
+    ("fast_base_us = 7.0", "fast_base_us = -7.0", "line 22: pool.ssd.scheduler.predict.fast_base_us -7: use"),
+    (
+        "listen = 'unix:/tmp/none/disks.nbd'",
+        "listen = 'tcp:10.0.0.1:80'",
+        "pool disks: nbd.listen 10.0.0.1:80",
+    ),
+    (
+        "slot_ms = 20.0",
+        "predict = { file = 'p.toml' }",
+        "line 21: pool.ssd.scheduler.predict.file p.toml: another pool has it too, and devices of its own: write file in [pool.ssd.scheduler.predict]",
+    ),
+];
+
 #[test]
 fn what_pools_cannot_be_is_refused_by_key_and_line() {
-    let plain = "name = 'web'\npool = 'disks'\n";
-    for (from, to, says) in [
-        (
-            "pool = 'ssd'",
-            "pool = 'nvme'",
-            "line 33: disk db: pool \"nvme\": there is no such pool: use one of disks, ssd",
-        ),
-        (
-            plain,
-            "name = 'web'\n",
-            "line 25: disk web: no pool: say in which it is, such as pool = \"disks\": disks, ssd",
-        ),
-        (
-            "pool = 'ssd'",
-            "pool = 'disks'\ncache = '4 MiB'",
-            "line 15: pool.ssd has no disk: write pool = \"ssd\"",
-        ),
-        ("[scheduler]", "[slow]\ndevice = 'null:1 GiB'\n[scheduler]", "line 2: slow cannot be beside pools"),
-        ("[scheduler]", "[nbd]\nlisten = 'unix:/n'\n[scheduler]", "write it in [pool.disks.nbd]"),
-        (
-            "\n[scheduler]",
-            "metrics = '127.0.0.1:1'\n[scheduler]",
-            "line 1: metrics cannot be beside pools, each of which has its own: write it in [pool.disks]",
-        ),
-        ("\n[scheduler]", "control = '/c'\n[scheduler]", "line 1: control cannot"),
-        ("name = 'db'", "name = 'web'", "line 31: disk web: there are two of that name"),
-        ("db.sock'", "mail.sock'", "line 36: disk mail: its socket is another's too"),
-        (
-            "/tmp/none/mail.sock'",
-            "/tmp/none/ssd.control'",
-            "line 16: pool.ssd.control unix:/tmp/none/ssd.control: disk mail: socket is there too: give each its own",
-        ),
-        (
-            "unix:/tmp/none/disks.nbd",
-            "unix:/tmp/none/db.sock",
-            "line 14: pool.disks.nbd.listen unix:/tmp/none/db.sock: disk db: socket is there too",
-        ),
-        (
-            "unix:/tmp/none/disks.nbd",
-            "tcp:127.0.0.1:9101",
-            "line 14: pool.disks.nbd.listen tcp:127.0.0.1:9101: pool.disks.metrics is there too",
-        ),
-        (
-            "control = '/tmp",
-            "metrics = '127.0.0.1:9101'\ncontrol = '/tmp",
-            "line 16: pool.ssd.metrics tcp:127.0.0.1:9101: pool.disks.metrics is there too",
-        ),
-        (
-            "socket = '/tmp/none/db.sock'",
-            "socket = '/tmp/none/db.sock'\nexport = 'web'",
-            "disk db: its export is another's too",
-        ),
-        (
-            "socket = '/tmp/none/db.sock'",
-            "export = 'db'",
-            "pool ssd: disk db: it has an export, but there is no [pool.ssd.nbd]",
-        ),
-        (
-            "name = 'SSD+NWC'",
-            "name = 'HDD+NWC'",
-            "pool ssd: scheduler.name \"HDD+NWC\" needs [pool.ssd.slow]",
-        ),
-        (
-            "[pool.ssd.fast]\ndevice = 'null:1 GiB'\n",
-            "",
-            "pool ssd: scheduler.name \"SSD+NWC\" needs [pool.ssd.fast]",
-        ),
-        ("[pool.ssd.cache]", "[pool.ssd.cash]", "unknown field `cash`"),
-        ("scratch_blocks = 64", "scratch_block = 64", "unknown field `scratch_block`"),
-        (
-            "scratch_blocks = 64",
-            "scratch_blocks = 0",
-            "line 24: pool.ssd.cache.scratch_blocks 0: use 1 to 65536",
-        ),
-        ("slot_ms = 20.0", "slot_ms = 0.0", "line 4: scheduler.slot_ms 0: use"),
-        ("name = 'SSD+NWC'", "name = 'SSD+NWC'\nslot_ms = 0.0", "line 21: pool.ssd.scheduler.slot_ms 0: use"),
-        (
-            "fast_base_us = 7.0",
-            "fast_base_us = -7.0",
-            "line 22: pool.ssd.scheduler.predict.fast_base_us -7: use",
-        ),
-        (
-            "listen = 'unix:/tmp/none/disks.nbd'",
-            "listen = 'tcp:10.0.0.1:80'",
-            "pool disks: nbd.listen 10.0.0.1:80",
-        ),
-        (
-            "slot_ms = 20.0",
-            "predict = { file = 'p.toml' }",
-            "line 21: pool.ssd.scheduler.predict.file p.toml: another pool has it too, and devices of its own: write file in [pool.ssd.scheduler.predict]",
-        ),
-    ] {
+    for (from, to, says) in REFUSED {
         assert!(TWO.contains(from), "{from}");
         let message = load(&TWO.replacen(from, to, 1)).expect_err(to);
         assert!(message.contains(says), "{to}: {message}");

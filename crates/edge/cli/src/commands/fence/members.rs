@@ -8,7 +8,7 @@ use virtbench_fence_daemon::config::{Config, DiskTable, Pools, Size};
 use virtbench_fence_daemon::control::{ControlError, Question, Refusal, ask, ask_handing};
 
 use super::failed::broken;
-use super::pools::{load, of_disk, one, within};
+use super::pools::{load, of_disk, one, prefix, within};
 use super::resize::{asked_again, shown, unchanged};
 use crate::args::fence::{AddArgs, RemoveArgs};
 use crate::exit::{Failure, Kind, Outcome};
@@ -42,7 +42,7 @@ pub fn add(args: &AddArgs) -> Outcome {
     bar.finish_and_clear();
     admin::add_to_file(&args.config, &disk).map_err(unchanged)?;
     let who = if is_served { "the daemon serves it" } else { "the next daemon serves it" };
-    tell!("virtbench fence: disk {} is there; {who}", args.disk);
+    tell!("virtbench fence: {}disk {} is there; {who}", prefix(config), args.disk);
     Ok(())
 }
 
@@ -75,7 +75,7 @@ pub fn remove(args: &RemoveArgs) -> Outcome {
     }
     bar.finish_and_clear();
     admin::remove_from_file(&args.config, &args.disk).map_err(unchanged)?;
-    tell!("virtbench fence: disk {} is gone", args.disk);
+    tell!("virtbench fence: {}disk {} is gone", prefix(config), args.disk);
     Ok(())
 }
 

@@ -25,7 +25,10 @@ pub fn one<'a>(pools: &'a Pools, pool: Option<&str>) -> Result<&'a Config, Failu
     match (pool, pools.all()) {
         (Some(name), _) => named(pools, name),
         (None, [one]) => Ok(one),
-        (None, _) => Err(Failure::message(Kind::Usage, pools.which())),
+        (None, _) => {
+            let why = format!("the configuration has several pools: {}", pools.which());
+            Err(Failure::message(Kind::Usage, why))
+        }
     }
 }
 

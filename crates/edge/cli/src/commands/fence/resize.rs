@@ -10,7 +10,7 @@ use virtbench_fence_daemon::config::{Config, Pools};
 use virtbench_fence_daemon::control::{ControlError, Question, Refusal, ask};
 
 use super::failed::broken;
-use super::pools::{load, of_disk, one, within};
+use super::pools::{load, of_disk, one, prefix, within};
 use crate::args::fence::{ResizeArgs, ReslotArgs};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::say::tell;
@@ -34,7 +34,8 @@ pub fn execute(args: &ResizeArgs) -> Outcome {
     if served(config, &Question::Resize(change.clone()), &mut tell)? {
         bar.finish_and_clear();
         tell!(
-            "virtbench fence: the daemon serves it; guests are told, NBD clients see it when they connect anew"
+            "virtbench fence: {}the daemon serves it; guests are told, NBD clients see it when they connect anew",
+            prefix(config)
         );
     } else {
         resize(config, &change, |step| {
@@ -102,7 +103,7 @@ pub fn reslot(args: &ReslotArgs) -> Outcome {
     edit(&args.config, &disks, config.pool.as_deref(), rotation).map_err(unchanged)?;
     let when =
         if told { "the daemon goes by it from its next rotation on" } else { "the next daemon goes by it" };
-    tell!("virtbench fence: changed; {when}");
+    tell!("virtbench fence: {}changed; {when}", prefix(config));
     Ok(())
 }
 

@@ -364,7 +364,7 @@ fn disks_come_grow_and_go_in_one_pool_while_the_other_serves() {
 
     let removed = fence.command("remove", &["c", "--force"]);
     refused(&removed, 0, "disk c is gone");
-    refused(&fence.command("remove", &["b", "--force"]), 2, "no disk");
+    refused(&fence.command("remove", &["b", "--force"]), 2, "pool ssd: no [[disk]]: give at least one");
     let other = finish(other);
     assert_eq!(other.code(), 0, "{other:?}");
     verified_a(&fence);

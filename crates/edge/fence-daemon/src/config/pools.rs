@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::SocketAddr;
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, statx};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -52,6 +52,19 @@ impl Pools {
     /// # Errors
     /// It is unreadable, no TOML, has unknown keys, or values that cannot be.
     pub fn load(path: &Path) -> Result<Self, LoadError> {
+        Self::read(path, true)
+    }
+
+    /// The same for a daemon that is begun by one who has loaded the file: no device is looked at, since one that does not
+    /// answer would hold up the daemons of other pools.
+    ///
+    /// # Errors
+    /// As for [`load`](Self::load).
+    pub fn load_again(path: &Path) -> Result<Self, LoadError> {
+        Self::read(path, false)
+    }
+
+    fn read(path: &Path, looks_at_devices: bool) -> Result<Self, LoadError> {
         let text = fs::read_to_string(path)
             .map_err(|source| LoadError::Unreadable { path: path.to_owned(), source })?;
         let syntax = |source| LoadError::Syntax { path: path.to_owned(), source: Box::new(source) };
@@ -61,7 +74,9 @@ impl Pools {
         file.within_bounds().map_err(|key| wrong(key.in_text(&text)))?;
         file.check_pools().map_err(|key| wrong(key.in_text(&text)))?;
         file.check().map_err(wrong)?;
-        file.devices_are_told_apart().map_err(|key| wrong(key.in_text(&text)))?;
+        if looks_at_devices {
+            file.devices_are_told_apart().map_err(|key| wrong(key.in_text(&text)))?;
+        }
         let schedulers = file.pools.values_mut().filter_map(|pool| pool.scheduler.as_mut());
         for scheduler in schedulers.chain([&mut file.scheduler]) {
             if let (Some(file), Some(folder)) = (&mut scheduler.predict.file, path.parent()) {
@@ -360,11 +375,17 @@ fn real(path: &Path) -> PathBuf {
     folder.zip(path.file_name()).map_or_else(|| path.to_owned(), |(folder, name)| folder.join(name))
 }
 
-/// Which file or block device is there: whether it is a block device, and numbers that no other has.
-fn identity(path: &Path) -> Option<(bool, u64, u64)> {
-    let facts = fs::metadata(path).ok()?;
-    let is_block = facts.file_type().is_block_device();
-    Some(if is_block { (true, facts.rdev(), 0) } else { (false, facts.dev(), facts.ino()) })
+/// Which file or block device is there: whether it is a block device, and numbers that no other has. The kernel says what it
+/// knows, without asking a server that may not answer.
+fn identity(path: &Path) -> Option<(bool, [u64; 3])> {
+    let facts = statx(CWD, path, AtFlags::STATX_DONT_SYNC, StatxFlags::TYPE | StatxFlags::INO).ok()?;
+    let is_block = FileType::from_raw_mode(facts.stx_mode.into()) == FileType::BlockDevice;
+    let numbers = if is_block {
+        [facts.stx_rdev_major.into(), facts.stx_rdev_minor.into(), 0]
+    } else {
+        [facts.stx_dev_major.into(), facts.stx_dev_minor.into(), facts.stx_ino]
+    };
+    Some((is_block, numbers))
 }
 
 #[cfg(test)]

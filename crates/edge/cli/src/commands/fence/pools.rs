@@ -15,6 +15,11 @@ pub fn load(path: &Path) -> Result<Pools, Failure> {
     Pools::load(path).map_err(|error| failure(error.into()))
 }
 
+/// The same once more, as a daemon that is supervised.
+pub fn load_again(path: &Path) -> Result<Pools, Failure> {
+    Pools::load_again(path).map_err(|error| failure(error.into()))
+}
+
 /// The fences that `--pool` names: all without it.
 pub fn chosen<'a>(pools: &'a Pools, pool: Option<&str>) -> Result<Vec<&'a Config>, Failure> {
     pool.map_or_else(|| Ok(pools.all().iter().collect()), |name| named(pools, name).map(|one| vec![one]))

@@ -10,7 +10,7 @@ use virtbench_fence_daemon::runtime::Stopper;
 use virtbench_fence_daemon::{Daemon, confine, end_at_once, ignore_hang_up, leave_signals_to_others};
 
 use super::failed::failure;
-use super::pools::{chosen, each, load, prefix, within};
+use super::pools::{chosen, each, load, load_again, prefix, within};
 use super::supervise::supervise;
 use crate::args::fence::{FormatArgs, ServeArgs};
 use crate::exit::{Failure, Kind, Outcome};
@@ -22,7 +22,7 @@ const END_LIMIT: Duration = Duration::from_secs(15);
 
 /// Serves until it is interrupted, which is how it ends well. Each of several pools has a process of its own.
 pub fn execute(args: &ServeArgs) -> Outcome {
-    let pools = load(&args.config)?;
+    let pools = if args.supervised { load_again(&args.config) } else { load(&args.config) }?;
     match &chosen(&pools, args.pool.as_deref())?[..] {
         [fence] => serve(fence, args.supervised).map_err(|failure| within(fence, failure)),
         fences => supervise(fences),

@@ -23,7 +23,7 @@ const TABLES: [(&str, &str, &str); 10] = [
     ("NbdTable", "nbd.rs", "[nbd]"),
     ("TlsTable", "nbd.rs", "[nbd.tls]"),
     ("DiskTable", "mod.rs", "[[disk]]"),
-    ("PoolTable", "pools.rs", "[pool.NAME]"),
+    ("PoolTable", "mod.rs", "[pool.NAME]"),
 ];
 
 const HEAD: &str = "\

@@ -26,7 +26,7 @@ pub use bounds::{SHARE, SLOT_MS, SLOTS, within};
 pub use build::{Built, LABEL_BYTES};
 pub use emulated::{Emulated, EmulatedKind};
 pub use nbd::{NbdTable, TlsTable};
-pub use pools::{PoolTable, Pools};
+pub use pools::Pools;
 pub use predict_table::PredictTable;
 pub use predictions::{FastFound, Predictions, SlowFound};
 pub use scheduler::served_variant;
@@ -247,6 +247,26 @@ const fn default_queues() -> u16 {
     4
 }
 
+/// `[pool.NAME]`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+pub struct PoolTable {
+    /// The large device.
+    pub slow: Option<DeviceTable>,
+    /// The flash one.
+    pub fast: Option<DeviceTable>,
+    /// What differs from the file's `[cache]`.
+    pub cache: Option<CacheTable>,
+    /// What differs from the file's `[scheduler]`.
+    pub scheduler: Option<SchedulerTable>,
+    /// The NBD server of its disks, if there is to be one.
+    pub nbd: Option<NbdTable>,
+    /// Where its figures are to be had over HTTP: a loopback address with its port.
+    pub metrics: Option<std::net::SocketAddr>,
+    /// Where `fence resize` and `fence reslot` reach its daemon [default: its first disk's socket with `.control`].
+    pub control: Option<PathBuf>,
+}
+
 /// A configuration that cannot be used.
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "the messages say what each field is")]
@@ -298,21 +318,6 @@ impl Config {
     /// A path is not UTF-8.
     pub fn text(&self) -> Result<String, toml::ser::Error> {
         toml::to_string(self)
-    }
-
-    /// Reads a file that describes one fence.
-    ///
-    /// # Errors
-    /// As for [`Pools::load`]; or it describes several.
-    pub fn load(path: &Path) -> Result<Self, LoadError> {
-        let pools = Pools::load(path)?;
-        match pools.all() {
-            [one] => Ok(one.clone()),
-            _ => Err(LoadError::Value {
-                path: path.to_owned(),
-                message: format!("it has several pools: {}", pools.which()),
-            }),
-        }
     }
 
     /// The configuration with what was measured in place of what it says itself, if it names a file of that. `label` is

@@ -3,41 +3,19 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, statx};
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 
 use super::key_error::{KeyError, PathPart};
-use super::{CacheTable, Config, DeviceTable, DiskTable, Listen, LoadError, NbdTable, SchedulerTable};
+use super::{Config, DiskTable, Listen, LoadError, PoolTable};
 
 /// Letters of a pool's name at most: it is part of file names.
 const MOST_NAME_BYTES: usize = 32;
 
 /// Pools of a file at most: each has a process.
 const MOST_POOLS: usize = 64;
-
-/// `[pool.NAME]`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
-#[serde(deny_unknown_fields)]
-pub struct PoolTable {
-    /// The large device.
-    pub slow: Option<DeviceTable>,
-    /// The flash one.
-    pub fast: Option<DeviceTable>,
-    /// What differs from the file's `[cache]`.
-    pub cache: Option<CacheTable>,
-    /// What differs from the file's `[scheduler]`.
-    pub scheduler: Option<SchedulerTable>,
-    /// The NBD server of its disks, if there is to be one.
-    pub nbd: Option<NbdTable>,
-    /// Where its figures are to be had over HTTP: a loopback address with its port.
-    pub metrics: Option<SocketAddr>,
-    /// Where `fence resize` and `fence reslot` reach its daemon [default: its first disk's socket with `.control`].
-    pub control: Option<PathBuf>,
-}
 
 /// The fences of a file: one, or one for each pool.
 #[derive(Debug, Clone, PartialEq)]
@@ -139,6 +117,21 @@ impl Pools {
 }
 
 impl Config {
+    /// Reads a file that describes one fence.
+    ///
+    /// # Errors
+    /// As for [`Pools::load`]; or it describes several.
+    pub fn load(path: &Path) -> Result<Self, LoadError> {
+        let pools = Pools::load(path)?;
+        match pools.all() {
+            [one] => Ok(one.clone()),
+            _ => Err(LoadError::Value {
+                path: path.to_owned(),
+                message: format!("it has several pools: {}", pools.which()),
+            }),
+        }
+    }
+
     /// The fences that this file describes: itself, or its pools.
     pub(super) fn fences(&self) -> Vec<Self> {
         if self.pools.is_empty() {

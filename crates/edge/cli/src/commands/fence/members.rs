@@ -10,7 +10,7 @@ use virtbench_fence_daemon::control::{ControlError, Question, Refusal, ask, ask_
 use super::failed::broken;
 use super::pools::{load, of_disk, one, prefix, within};
 use super::resize::{asked_again, shown, unchanged};
-use crate::args::fence::{AddArgs, RemoveArgs};
+use crate::args::fence_changes::{AddArgs, RemoveArgs};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::interrupt;
 use crate::say::tell;

@@ -11,7 +11,7 @@ use virtbench_fence_daemon::control::{ControlError, Question, Refusal, ask};
 
 use super::failed::broken;
 use super::pools::{load, of_disk, one, prefix, within};
-use crate::args::fence::{ResizeArgs, ReslotArgs};
+use crate::args::fence_changes::{ResizeArgs, ReslotArgs};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::say::tell;
 use crate::{interrupt, progress};

@@ -19,6 +19,8 @@ mod deviation;
 mod driver;
 #[cfg(feature = "full")]
 pub mod fence;
+#[cfg(feature = "full")]
+pub mod fence_changes;
 mod folder;
 mod groups;
 #[cfg(feature = "full")]

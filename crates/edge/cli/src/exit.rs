@@ -107,6 +107,11 @@ impl Failure {
         sentence(&self.error)
     }
 
+    /// The same, where it happened put before it.
+    pub fn within(self, place: String) -> Self {
+        Self { kind: self.kind, error: self.error.context(place) }
+    }
+
     /// Its kind.
     pub fn kind(&self) -> Kind {
         self.kind

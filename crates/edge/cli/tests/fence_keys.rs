@@ -13,7 +13,7 @@ use crate::tidy::root;
 const UPDATE: &str = "VIRTBENCH_UPDATE_REFERENCE";
 const PAGE: &str = "docs/fence-configuration.md";
 /// Tables in the order of the page: the struct, its file, and where its keys stand.
-const TABLES: [(&str, &str, &str); 9] = [
+const TABLES: [(&str, &str, &str); 10] = [
     ("Config", "mod.rs", "at the beginning of the file"),
     ("DeviceTable", "mod.rs", "[slow], [fast]"),
     ("CacheTable", "mod.rs", "[cache]"),
@@ -23,6 +23,7 @@ const TABLES: [(&str, &str, &str); 9] = [
     ("NbdTable", "nbd.rs", "[nbd]"),
     ("TlsTable", "nbd.rs", "[nbd.tls]"),
     ("DiskTable", "mod.rs", "[[disk]]"),
+    ("PoolTable", "mod.rs", "[pool.NAME]"),
 ];
 
 const HEAD: &str = "\
@@ -33,7 +34,10 @@ unknown key is refused with its line. Sizes are bytes or texts such as \"10 GiB\
 (`VIRTBENCH_UPDATE_REFERENCE=1 cargo test -p virtbench --test repository fence_keys::`), and a test holds it to that.
 
 Devices are `file:PATH` (direct I/O), `buffered:PATH` (through the page cache), `hdd:PATH?rpm=7200` and `ssd:PATH` (a model's
-behaviour over a file) or `null:SIZE`. A fence has one slow and one fast device; put several together below it, by LVM or MD.
+behaviour over a file) or `null:SIZE`. A fence has one slow and one fast device. A file with several has pools: `[pool.NAME.slow]`,
+`[pool.NAME.fast]`, `[pool.NAME.nbd]` are as the tables without a pool, which such a file has not. `[cache]`, `[scheduler]` and what stands below
+them give what a pool's own leave out, key by key; `[limits]` is every pool's. Devices that are to be one are put together below the fence, by
+LVM or MD.
 ";
 
 /// Values as they are without the file saying anything, by table and key.
@@ -75,13 +79,14 @@ fn fields(file: &str, name: &str) -> Vec<(String, String)> {
 fn page() -> (String, Vec<String>) {
     let (defaults, mut text, mut keys) = (defaults(), HEAD.to_owned(), Vec::new());
     let given = ["name", "size", "device", "listen"];
-    let tables = ["cache", "scheduler", "scheduler.predict", "limits", "nbd", "nbd.tls", "disk", "slow"];
+    let tables =
+        ["cache", "scheduler", "scheduler.predict", "limits", "nbd", "nbd.tls", "disk", "slow", "pool"];
     for (name, file, place) in TABLES {
         text.push_str(&format!("\n## {place}\n\n| key | without it | what it is |\n|---|---|---|\n"));
         let table = if place.starts_with("[slow]") { "slow" } else { place.trim_matches(['[', ']']) };
         for (key, doc) in fields(file, name) {
             // A table of its own.
-            if name == "Config" && (tables.contains(&key.as_str()) || key == "fast")
+            if ["Config", "PoolTable"].contains(&name) && (tables.contains(&key.as_str()) || key == "fast")
                 || ["predict", "tls"].contains(&key.as_str())
             {
                 continue;

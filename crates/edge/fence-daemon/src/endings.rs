@@ -1,5 +1,30 @@
 //! How a daemon's process ends, and by what it does not.
 
+use std::io;
+use std::os::fd::OwnedFd;
+use std::process::Child;
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+/// A daemon's process, seen from the one that began it: never another that has its number by now.
+#[derive(Debug)]
+pub struct Process(OwnedFd);
+
+impl Process {
+    /// A child that nobody has waited for yet.
+    ///
+    /// # Errors
+    /// No descriptor is left.
+    pub fn of(child: &Child) -> io::Result<Self> {
+        Ok(Self(pidfd_open(Pid::from_child(child), PidfdFlags::empty())?))
+    }
+
+    /// Kills it, if it has not ended.
+    pub fn kill(&self) {
+        let _ = pidfd_send_signal(&self.0, Signal::KILL);
+    }
+}
+
 /// Ends the process without anything that another thread could hold up: as far as the devices are concerned, a kill.
 pub fn end_at_once(code: u8) -> ! {
     // SAFETY: no memory is touched; whatever was written to files is the kernel's by now.

@@ -3,11 +3,20 @@
 use std::cell::Cell;
 use std::fmt::Display;
 use std::io::{self, Write as _};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// Lines that may come at once, and how long one takes to be allowed again.
 const BURST: u32 = 20;
 const REFILL: Duration = Duration::from_secs(3);
+
+/// What every line of this process begins with behind the command: a daemon serves one pool, and several write to one place.
+static POOL: OnceLock<String> = OnceLock::new();
+
+/// From now on lines say of which pool they are.
+pub fn is_of_pool(name: &str) {
+    let _ = POOL.set(format!("pool {name}: "));
+}
 
 /// Writes lines about one thing to standard error.
 #[derive(Debug)]
@@ -27,7 +36,8 @@ impl Journal {
 
     /// A closed stderr is no reason to end, as `eprintln!` would.
     fn write(&self, what: std::fmt::Arguments<'_>) {
-        let _ = writeln!(io::stderr(), "virtbench fence: {}: {what}", self.about);
+        let pool = POOL.get().map_or("", String::as_str);
+        let _ = writeln!(io::stderr(), "virtbench fence: {pool}{}: {what}", self.about);
     }
 
     /// Writes a line, unless there were too many.

@@ -40,7 +40,7 @@ mod start;
 pub use admin::format;
 pub use attach_error::AttachError;
 pub use confine::{ConfineError, confine};
-pub use endings::{end_at_once, ignore_hang_up, leave_signals_to_others};
+pub use endings::{Process, end_at_once, ignore_hang_up, leave_signals_to_others};
 pub use memory_log::MemoryLogError;
 pub use serve::Daemon;
 pub use serve_error::ServeError;

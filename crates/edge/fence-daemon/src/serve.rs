@@ -18,6 +18,7 @@ use crate::frontend::FrontEnd;
 use crate::frontend::listen::Listener;
 use crate::frontend::nbd;
 use crate::frontend::vhost_user::{Served, VhostUserBlk};
+use crate::journal;
 use crate::label::{Label, LabelError};
 use crate::memory_log::{self, Kept, Mapped};
 use crate::metrics::{self, Board, Metrics};
@@ -39,6 +40,7 @@ impl Daemon {
     /// # Errors
     /// Something cannot be used; nothing was changed.
     pub fn start(config: &Config, stopper: Stopper) -> Result<Self, ServeError> {
+        config.pool.iter().for_each(|pool| journal::is_of_pool(pool));
         let (devices, backends) = Devices::open(config)?;
         let home = devices.home_index();
         let label = match devices.file(home) {
@@ -58,7 +60,7 @@ impl Daemon {
         let sizes: Vec<u64> = fence.disks.iter().map(|disk| disk.size_bytes).collect();
         let (fence, memory) = recover(fence, &devices, &config.cache.memory, label.as_ref())?;
         let memory = Kept::new(memory);
-        let figures = Metrics::new(config.watched(), fence.cache_counts().count());
+        let figures = Metrics::of_pool(config.pool.clone(), config.watched(), fence.cache_counts().count());
         let board = Board::new(Arc::clone(&figures));
         let block_bytes = devices.facts.iter().flatten().map(|facts| facts.block_bytes).max();
         let reachable = without_sealed(config, &fence);

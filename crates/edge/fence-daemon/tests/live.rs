@@ -110,7 +110,7 @@ fn a_disk_grows_under_its_driver_which_hears_of_it() {
     let folder = daemon.stop();
     let path = folder.path().join("fence.toml");
     let edit = DiskEdit { disk: "b".into(), size_bytes: Some(2 * MIB), ..DiskEdit::default() };
-    virtbench_fence_daemon::admin::edit(&path, &[edit], RotationEdit::default()).unwrap();
+    virtbench_fence_daemon::admin::edit(&path, &[edit], None, RotationEdit::default()).unwrap();
     let text = fs::read_to_string(&path).unwrap();
     let daemon = Daemon::of_text(folder, &text, false).unwrap();
     assert_eq!(Client::connect(&daemon.path("b")).ask(0, 2 * SECTORS - 8), 0);

@@ -127,7 +127,7 @@ fn a_resize_that_is_cut_off_anywhere_is_completed_and_loses_nothing() {
             cache_bytes: change.cache_bytes,
             ..DiskEdit::default()
         };
-        edit(Path::new(&world.path("fence.toml")), &[values], RotationEdit::default()).unwrap();
+        edit(Path::new(&world.path("fence.toml")), &[values], None, RotationEdit::default()).unwrap();
         world.served(|uri| {
             let back = world.path("back");
             success("nbdcopy", "libnbd-bin", &[&uri("a"), &back]);

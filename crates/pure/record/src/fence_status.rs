@@ -40,6 +40,9 @@ impl OfWindow {
 pub struct DiskStatus {
     /// Its name.
     pub disk: String,
+    /// The pool that it is in, where the configuration has pools.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool: Option<String>,
     /// Reads that were answered.
     pub reads: f64,
     /// Writes that were answered.

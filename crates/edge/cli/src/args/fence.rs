@@ -1,18 +1,16 @@
 //! `virtbench fence`
 
-use std::fmt::Display;
-use std::ops::RangeInclusive;
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use clap::{Args, Subcommand};
 use virtbench_fence::catalogue::{Variant, served};
-use virtbench_fence_daemon::config::{SHARE, SLOT_MS, SLOTS, within};
 use virtbench_fence_evaluation::{PaperFigure, Saturating};
 use virtbench_fence_sim::client::Personality;
 use virtbench_fence_sim::disk::SsdProfile;
-use virtbench_units::{parse_bytes, parse_positive_duration_ns};
+use virtbench_units::parse_positive_duration_ns;
 use virtbench_workload::Pace;
+
+use super::fence_changes::{AddArgs, RemoveArgs, ResizeArgs, ReslotArgs};
 
 /// What to do with a fence.
 #[derive(Debug, Subcommand)]
@@ -35,9 +33,9 @@ pub enum FenceCommand {
     Drain(DrainArgs),
     /// Give a virtual disk another size or another part of the cache, without losing data
     Resize(ResizeArgs),
-    /// Give a fence that is not served one virtual disk more
+    /// Give a fence one virtual disk more, also while it is served
     Add(AddArgs),
-    /// Take a virtual disk from a fence that is not served
+    /// Take a virtual disk from a fence, also while it is served
     Remove(RemoveArgs),
     /// Change who has how many time slots
     Reslot(ReslotArgs),
@@ -185,11 +183,15 @@ pub struct PlanArgs {
 /// `virtbench fence format`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Run it once before the first `fence serve`. Devices with anything on them are refused, be it a fence's or not.")]
+Run it once before the first `fence serve`. Devices with anything on them are refused, be it a fence's or not. Pools are \
+formatted one after another, though one is refused.")]
 pub struct FormatArgs {
     /// The configuration, as for `fence serve`
     #[arg(value_name = "CONFIG")]
     pub config: PathBuf,
+    /// Only this pool, of a configuration that has pools [default: each in turn]
+    #[arg(long, value_name = "NAME")]
+    pub pool: Option<String>,
     /// Give up whatever is on the devices
     #[arg(long)]
     pub force: bool,
@@ -202,12 +204,19 @@ pub struct ServeArgs {
     /// What to serve
     #[arg(value_name = "CONFIG")]
     pub config: PathBuf,
+    /// Only this pool, of a configuration that has pools
+    #[arg(long, value_name = "NAME")]
+    pub pool: Option<String>,
+    /// End when nobody holds the other end of stdin
+    #[arg(long, hide = true, requires = "pool")]
+    pub supervised: bool,
 }
 
 /// `virtbench fence status`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The configuration must have `metrics = \"127.0.0.1:PORT\"`, where the daemon serves OpenMetrics at /metrics. Counts and \
+The daemon is asked at the configuration's `metrics = \"127.0.0.1:PORT\"`, where it serves OpenMetrics at /metrics, or at its \
+control socket. In a configuration with pools each has its own; those that do not answer are named. Counts and \
 means are since the daemon began; with --watch, after the first look, of the time since the look before.
 
 slots: those that have begun, and in how many of them something was dispatched; credit is what was left of slots that \
@@ -226,6 +235,9 @@ pub struct StatusArgs {
     /// The configuration that is served
     #[arg(value_name = "CONFIG")]
     pub config: PathBuf,
+    /// Only this pool, of a configuration that has pools
+    #[arg(long, value_name = "NAME")]
+    pub pool: Option<String>,
     /// Again every second, until interrupted
     #[arg(long)]
     pub watch: bool,
@@ -240,7 +252,7 @@ pub struct StatusArgs {
 /// `virtbench fence inspect`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Nothing is written. A cache that says what no power failure leaves ends in exit code 8, one that is not as configured \
+Nothing is written. --json prints one object, or {\"pools\": [...]} where the configuration has pools. A cache that says what no power failure leaves ends in exit code 8, one that is not as configured \
 in exit code 3.
 
 Examples:
@@ -250,6 +262,9 @@ pub struct InspectArgs {
     /// The configuration, as for `fence serve`
     #[arg(value_name = "CONFIG")]
     pub config: PathBuf,
+    /// Only this pool, of a configuration that has pools [default: each in turn]
+    #[arg(long, value_name = "NAME")]
+    pub pool: Option<String>,
     /// Read every block that the cache holds and compare checksums
     #[arg(long)]
     pub data: bool,
@@ -267,11 +282,16 @@ prepared by `fence format` and not be served.
 
 `fence serve` predicts by the file when the configuration names it:
   [scheduler.predict]
-  file = \"fence.predict.toml\"")]
+  file = \"fence.predict.toml\"
+
+Each pool of a configuration has a file of its own, [default: CONFIG with .NAME.predict.toml], under [pool.NAME.scheduler.predict].")]
 pub struct CalibrateArgs {
     /// The configuration, as for `fence serve`
     #[arg(value_name = "CONFIG")]
     pub config: PathBuf,
+    /// Only this pool, of a configuration that has pools [default: each in turn]
+    #[arg(long, value_name = "NAME")]
+    pub pool: Option<String>,
     /// How long each device is measured, a hundred batches at least
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_positive_duration_ns)]
     pub time: u64,
@@ -304,136 +324,12 @@ pub struct DrainArgs {
     /// The configuration, as for `fence serve`
     #[arg(value_name = "CONFIG")]
     pub config: PathBuf,
+    /// Only this pool, of a configuration that has pools [default: each in turn]
+    #[arg(long, value_name = "NAME")]
+    pub pool: Option<String>,
     /// Give up what cannot be written back
     #[arg(long)]
     pub force: bool,
-}
-
-/// `virtbench fence resize`
-#[derive(Debug, Args)]
-#[command(after_help = "\
-A disk grows where it is if there is room, else it is copied to a free piece of its device; new room holds zeroes. While \
-the fence is served its daemon does it: a disk grows where it is, and its guest sees that at once (QEMU's \
-vhost-user-blk), an NBD client when it connects anew; to become smaller, to move, or for another part of the cache the \
-daemon must be stopped. When the cache is divided anew, what it alone has is written to the disks first. Devices change \
-first, the configuration last; the same command again completes what was interrupted, by a crash as well.
-
-Examples:
-  virtbench fence resize fence.toml web --size 20GiB
-  virtbench fence resize fence.toml web --cache 2GiB")]
-pub struct ResizeArgs {
-    /// The configuration, as for `fence serve`; it is changed too
-    #[arg(value_name = "CONFIG")]
-    pub config: PathBuf,
-    /// The disk's name
-    #[arg(value_name = "DISK")]
-    pub disk: String,
-    /// Its new size
-    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, required_unless_present = "cache")]
-    pub size: Option<u64>,
-    /// Its new part of the cache
-    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
-    pub cache: Option<u64>,
-    /// Give up the end of a disk that becomes smaller
-    #[arg(long)]
-    pub force: bool,
-}
-
-/// `virtbench fence add`
-#[derive(Debug, Args)]
-#[command(after_help = "\
-The disk goes to the first free piece of its device that has room, and holds zeroes. What the cache alone has is written to \
-the disks first, since it is divided anew. A daemon that serves the fence serves the disk from then on: clients of the others keep \
-their connections, and wait until the cache is written and divided. Without a daemon the next one serves it. Devices change first, \
-the configuration last; the same command again completes what was interrupted.
-
-Example:
-  virtbench fence add fence.toml web2 --size 20GiB --cache 2GiB --socket /run/virtbench/web2.sock")]
-pub struct AddArgs {
-    /// The configuration, as for `fence serve`; it is changed too
-    #[arg(value_name = "CONFIG")]
-    pub config: PathBuf,
-    /// The disk's name
-    #[arg(value_name = "DISK")]
-    pub disk: String,
-    /// Its size
-    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
-    pub size: u64,
-    /// Its part of the cache
-    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
-    pub cache: Option<u64>,
-    /// Its time slots in a rotation
-    #[arg(long, value_name = "N", value_parser = |text: &str| number(text, &SLOTS), default_value = "1")]
-    pub slots: u32,
-    /// Its share under the scheduler `paced`
-    #[arg(long, value_name = "SHARE", value_parser = |text: &str| number(text, &SHARE))]
-    pub share: Option<f64>,
-    /// Where it is served over vhost-user-blk
-    #[arg(long, value_name = "PATH", required_unless_present = "export")]
-    pub socket: Option<PathBuf>,
-    /// What it is called over NBD
-    #[arg(long, value_name = "NAME")]
-    pub export: Option<String>,
-}
-
-/// `virtbench fence remove`
-#[derive(Debug, Args)]
-#[command(after_help = "\
-The others stay where they are; what the cache alone has of them is written to them first. A daemon may serve the fence: the disk \
-must have no client, and clients of the others wait meanwhile.
-
-Example:
-  virtbench fence remove fence.toml web2 --force")]
-pub struct RemoveArgs {
-    /// The configuration, as for `fence serve`; it is changed too
-    #[arg(value_name = "CONFIG")]
-    pub config: PathBuf,
-    /// The disk's name
-    #[arg(value_name = "DISK")]
-    pub disk: String,
-    /// Give up all that the disk holds
-    #[arg(long, required = true)]
-    pub force: bool,
-}
-
-/// `virtbench fence reslot`
-#[derive(Debug, Args)]
-#[command(after_help = "\
-A daemon that serves the fence goes by it from its next rotation on, with nothing that is queued lost; shares count for \
-what comes from then on. The configuration is changed with it.
-
-Examples:
-  virtbench fence reslot fence.toml --slots web=2 --slots mail=1 --spare 1
-  virtbench fence reslot fence.toml --slot-ms 10")]
-pub struct ReslotArgs {
-    /// The configuration, as for `fence serve`
-    #[arg(value_name = "CONFIG")]
-    pub config: PathBuf,
-    /// Time slots of a disk; may be repeated
-    #[arg(long, value_name = "DISK=N", value_parser = |text: &str| named(text, &SLOTS))]
-    pub slots: Vec<(String, u32)>,
-    /// Share of a disk under the scheduler `paced`; may be repeated
-    #[arg(long, value_name = "DISK=SHARE", value_parser = |text: &str| named(text, &SHARE))]
-    pub share: Vec<(String, f64)>,
-    /// Slots that belong to nobody
-    #[arg(long, value_name = "N", value_parser = |text: &str| number(text, &SLOTS))]
-    pub spare: Option<u32>,
-    /// Length of a slot, milliseconds
-    #[arg(long, value_name = "MS", value_parser = |text: &str| number(text, &SLOT_MS))]
-    pub slot_ms: Option<f64>,
-}
-
-fn number<T: FromStr + PartialOrd + Display>(text: &str, bounds: &RangeInclusive<T>) -> Result<T, String> {
-    let use_these = || format!("use {} to {}", bounds.start(), bounds.end());
-    within(text.parse().map_err(|_| use_these())?, bounds)
-}
-
-fn named<T: FromStr + PartialOrd + Display>(
-    text: &str,
-    bounds: &RangeInclusive<T>,
-) -> Result<(String, T), String> {
-    let (name, value) = text.split_once('=').ok_or_else(|| format!("{text:?}: write DISK=NUMBER"))?;
-    Ok((name.to_owned(), number(value, bounds)?))
 }
 
 /// The schedulers that the daemon serves, a line each.
@@ -465,6 +361,11 @@ below.
   cache = \"1 GiB\"
   slots = 2
   socket = \"/run/virtbench/web.sock\"
+
+A configuration with several devices has pools: [pool.NAME.slow], [pool.NAME.fast], [pool.NAME.nbd], metrics and control under \
+[pool.NAME], and pool = \"NAME\" in each [[disk]]. Each pool has a daemon of its own, which is begun again if it fails while \
+another pool is served. When none is, the command ends with the worst exit code of theirs. [cache] and [scheduler] count for \
+all, but for what [pool.NAME.cache] and [pool.NAME.scheduler] say. --pool NAME serves one pool alone.
 
 `fence resize` and `fence reslot` reach the daemon at its control socket, its owner's alone: control = \"PATH\", or the first \
 disk's socket with .control behind it.

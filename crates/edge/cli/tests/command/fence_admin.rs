@@ -140,7 +140,7 @@ fn a_disk_is_resized_and_slots_are_given_with_the_configuration() {
     let slots = ["--slots", "a=2", "--spare", "1", "--slot-ms", "10"];
     assert_eq!(fence.command("reslot", &slots).code(), 0);
     assert!(text().contains("slots = 2") && text().contains("spare_slots = 1"), "{}", text());
-    refused(&fence.command("reslot", &["--slots", "c=2"]), 2, "no [[disk]] c");
+    refused(&fence.command("reslot", &["--slots", "c=2"]), 2, "there is no disk c");
     refused(&fence.command("reslot", &[]), 2, "nothing to change");
     drop(fence.serve());
 }

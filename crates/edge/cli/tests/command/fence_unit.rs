@@ -83,7 +83,37 @@ fn a_cached_fence_is_served_under_the_units_restrictions() {
     assert_eq!(fence.command("inspect", &["--data"]).code(), 0);
 }
 
-/// What the test above would find if the unit hid the boot's identity from the daemon.
+#[test]
+fn pools_are_served_by_processes_of_their_own_under_the_units_restrictions() {
+    let pool = |name: &str, device: &str, socket: &str| {
+        format!(
+            "[pool.{name}.slow]\ndevice = \"file:{device}\"\n[[disk]]\nname = \"{name}\"\npool = \"{name}\"\n\
+             size = \"16 MiB\"\nsocket = \"{socket}\"\n"
+        )
+    };
+    let fence = Fence::formatted(&format!(
+        "[scheduler]\nname = \"pass-through\"\n{}{}",
+        pool("a", "SLOW", "A"),
+        pool("b", "FAST", "B")
+    ));
+    for name in [".", "SLOW", "FAST", "fence.toml"] {
+        chown(fence.path(name), Some(NOBODY), Some(NOBODY)).unwrap();
+    }
+    let mut child = serve(&unit(), &fence);
+    for disk in ["A", "B"] {
+        wait_for("the socket", || {
+            assert!(child.try_wait().unwrap().is_none(), "it ended");
+            UnixStream::connect(fence.path(disk)).ok().map(drop)
+        });
+        let load = fence.load(disk, &["--verify", "--read", "30", "--time", "300ms"]);
+        assert_eq!(load.code(), 0, "{load:?}");
+    }
+    signal(&child, "TERM");
+    let ended = finish(child);
+    assert_eq!(ended.code(), 0, "{ended:?}");
+}
+
+/// What the first test would find if the unit hid the boot's identity from the daemon.
 #[test]
 fn without_the_boots_identity_no_cached_fence_is_served() {
     let (fence, _) = fence();

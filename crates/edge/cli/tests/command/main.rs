@@ -28,6 +28,7 @@ mod fence_confined;
 mod fence_guest;
 mod fence_live;
 mod fence_newest;
+mod fence_pools;
 mod fence_power;
 mod fence_serve;
 mod fence_soak;

@@ -14,9 +14,9 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
-use toml_edit::{ArrayOfTables, DocumentMut, Item, Table, value};
+use toml_edit::{ArrayOfTables, DocumentMut, Item, Table, TableLike, value};
 
-use crate::config::{Built, Config, DiskTable, LoadError};
+use crate::config::{Built, Config, DiskTable, LoadError, Pools};
 
 /// How long to wait for a command that changes the file: it takes milliseconds.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -83,12 +83,17 @@ pub struct RotationEdit {
     pub spare_slots: Option<u32>,
 }
 
-/// Changes a configuration file, whole or not at all. The fence that it would make is checked first, but for the sizes of
-/// devices.
+/// Changes a configuration file, whole or not at all. The fences that it would make are checked first, but for the sizes of
+/// devices. The rotation is that of `pool`, where the file has pools.
 ///
 /// # Errors
 /// It cannot be read, written, or used as changed.
-pub fn edit(path: &Path, disks: &[DiskEdit], rotation: RotationEdit) -> Result<Config, EditError> {
+pub fn edit(
+    path: &Path,
+    disks: &[DiskEdit],
+    pool: Option<&str>,
+    rotation: RotationEdit,
+) -> Result<Config, EditError> {
     let Locked { mut document, file: _locked } = Locked::open(path, PATIENCE)?;
     for edit in disks {
         let tables = document.get_mut("disk").and_then(Item::as_array_of_tables_mut);
@@ -102,13 +107,21 @@ pub fn edit(path: &Path, disks: &[DiskEdit], rotation: RotationEdit) -> Result<C
         set(table, "share", edit.share.map(value));
     }
     if rotation.slot_ms.is_some() || rotation.spare_slots.is_some() {
-        let scheduler = document.entry("scheduler").or_insert(Item::Table(Table::new()));
-        if let Some(table) = scheduler.as_table_mut() {
+        if let Some(table) = scheduler(&mut document, pool) {
             set(table, "slot_ms", rotation.slot_ms.map(value));
             set(table, "spare_slots", rotation.spare_slots.map(|slots| value(i64::from(slots))));
         }
     }
     keep(path, &document)
+}
+
+/// The table of the fence's own scheduler. A pool's goes before the file's, key by key.
+fn scheduler<'a>(document: &'a mut DocumentMut, pool: Option<&str>) -> Option<&'a mut dyn TableLike> {
+    let of: &mut dyn TableLike = match pool {
+        None => document.as_table_mut(),
+        Some(pool) => document.get_mut("pool")?.get_mut(pool)?.as_table_like_mut()?,
+    };
+    of.entry("scheduler").or_insert(Item::Table(Table::new())).as_table_like_mut()
 }
 
 /// Writes one disk more into a configuration file.
@@ -120,6 +133,7 @@ pub fn add_to_file(path: &Path, disk: &DiskTable) -> Result<Config, EditError> {
     let mut table = Table::new();
     set(&mut table, "name", Some(value(&disk.name)));
     set(&mut table, "size", Some(bytes(disk.size.0)));
+    set(&mut table, "pool", disk.pool.as_ref().map(value));
     set(&mut table, "cache", disk.cache.map(|size| bytes(size.0)));
     set(&mut table, "bypass", disk.bypass.map(|size| bytes(size.0)));
     set(&mut table, "slots", (disk.slots != 1).then(|| value(i64::from(disk.slots))));
@@ -215,22 +229,24 @@ fn write(temporary: &Path, path: &Path, text: &str) -> io::Result<()> {
 }
 
 fn check(temporary: &Path, path: &Path) -> Result<Config, EditError> {
-    let config = Config::load(temporary)?;
-    let home = config.home().unwrap_or(Built::Slow);
+    let pools = Pools::load(temporary)?;
     let sizes = [u64::MAX / 2; 2];
-    config
-        .fence(home, sizes, &[0; 16], [0; 16])
-        .map_err(|source| EditError::Fence { path: path.to_owned(), source })?;
-    Ok(config)
+    for config in pools.all() {
+        let home = config.home().unwrap_or(Built::Slow);
+        config
+            .fence(home, sizes, &[0; 16], [0; 16])
+            .map_err(|source| EditError::Fence { path: path.to_owned(), source })?;
+    }
+    Ok(pools.into_file())
 }
 
 /// Keeps what stands around the value.
-fn set(table: &mut Table, key: &str, new: Option<Item>) {
+fn set(table: &mut dyn TableLike, key: &str, new: Option<Item>) {
     let Some(mut new) = new else { return };
     if let (Some(old), Some(new)) = (table.get(key).and_then(Item::as_value), new.as_value_mut()) {
         *new.decor_mut() = old.decor().clone();
     }
-    table[key] = new;
+    table.insert(key, new);
 }
 
 fn bytes(bytes: u64) -> Item {
@@ -260,7 +276,7 @@ mod tests {
         let a =
             DiskEdit { disk: "a".into(), size_bytes: Some(3 << 20), slots: Some(2), ..DiskEdit::default() };
         let rotation = RotationEdit { spare_slots: Some(1), ..RotationEdit::default() };
-        let config = edit(&path, &[a], rotation).unwrap();
+        let config = edit(&path, &[a], None, rotation).unwrap();
         assert_eq!(
             (config.disks[0].slots, config.disks[0].size.0, config.scheduler.spare_slots),
             (2, 3 << 20, 1)
@@ -272,7 +288,7 @@ mod tests {
 
         let refused = |disk: &str, slots| {
             let one = DiskEdit { disk: disk.into(), slots: Some(slots), ..DiskEdit::default() };
-            edit(&path, &[one], RotationEdit::default()).unwrap_err().to_string()
+            edit(&path, &[one], None, RotationEdit::default()).unwrap_err().to_string()
         };
         assert!(refused("c", 1).contains("no [[disk]] c"));
         assert!(refused("b", 0).contains("none of the"), "{}", refused("b", 0));
@@ -296,7 +312,7 @@ mod tests {
                 remove_from_file(&path, &name).unwrap();
             } else {
                 let more = DiskEdit { disk: name, slots: Some(2), ..DiskEdit::default() };
-                edit(&path, &[more], RotationEdit::default()).unwrap();
+                edit(&path, &[more], None, RotationEdit::default()).unwrap();
             }
         };
         thread::scope(|scope| {

@@ -2,12 +2,11 @@
 //!
 //! One table serves the file, what a running daemon is told, and the command line, so that what one accepts the others do.
 
-use std::fmt::{self, Display};
+use std::fmt::Display;
 use std::ops::RangeInclusive;
 
-use toml_edit::{Document, Item};
-
-use super::{Config, DeviceTable, DiskTable, PredictTable};
+use super::key_error::{KeyError, PathPart};
+use super::{CacheTable, Config, DeviceTable, DiskTable, NbdTable, PoolTable, PredictTable, SchedulerTable};
 
 /// Slots of one disk, and spare ones.
 pub const SLOTS: RangeInclusive<u32> = 0..=1024;
@@ -33,53 +32,6 @@ const DISK_BYTES: RangeInclusive<u64> = 4096..=1 << 60;
 const SECONDS: RangeInclusive<u64> = 1..=86_400;
 const NBD_MEMORY: RangeInclusive<u64> = 64 << 20..=1 << 50;
 
-/// A number that is not within its bounds. NaN is within none.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct OutOfBounds {
-    /// The tables that lead to it, a disk by its place, and the key.
-    path: Vec<PathPart>,
-    says: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum PathPart {
-    Table(&'static str),
-    Disk(usize, String),
-}
-
-impl Display for OutOfBounds {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (place, step) in self.path.iter().enumerate() {
-            match step {
-                PathPart::Disk(_, name) => write!(f, "disk {name}: ")?,
-                PathPart::Table(name) if place + 1 == self.path.len() => write!(f, "{name} ")?,
-                PathPart::Table(name) => write!(f, "{name}.")?,
-            }
-        }
-        f.write_str(&self.says)
-    }
-}
-
-impl OutOfBounds {
-    /// With the line where it stands in the file that it came from.
-    pub(super) fn in_text(&self, text: &str) -> String {
-        let line = self.span(text).map(|start| text[..start].matches('\n').count() + 1);
-        line.map_or_else(|| self.to_string(), |line| format!("line {line}: {self}"))
-    }
-
-    fn span(&self, text: &str) -> Option<usize> {
-        let document = Document::parse(text).ok()?;
-        let mut item: &Item = document.as_item();
-        for step in &self.path {
-            item = match step {
-                PathPart::Table(name) => item.get(name)?,
-                PathPart::Disk(place, _) => item.get("disk")?.get(*place)?,
-            };
-        }
-        Some(item.span()?.start)
-    }
-}
-
 /// Says so if a number is out of bounds.
 ///
 /// # Errors
@@ -96,8 +48,16 @@ pub fn within<T: PartialOrd + Display>(value: T, bounds: &RangeInclusive<T>) -> 
 struct At(Vec<PathPart>);
 
 impl At {
-    fn table(names: &[&'static str]) -> Self {
-        Self(names.iter().copied().map(PathPart::Table).collect())
+    const fn top() -> Self {
+        Self(Vec::new())
+    }
+
+    fn below(&self, part: PathPart) -> Self {
+        Self([&self.0[..], &[part]].concat())
+    }
+
+    fn table(&self, name: &'static str) -> Self {
+        self.below(PathPart::Table(name))
     }
 
     fn check<T: PartialOrd + Display>(
@@ -105,42 +65,72 @@ impl At {
         key: &'static str,
         value: impl Into<Option<T>>,
         bounds: &RangeInclusive<T>,
-    ) -> Result<(), OutOfBounds> {
+    ) -> Result<(), KeyError> {
         let Some(value) = value.into() else { return Ok(()) };
-        let wrong = |says| OutOfBounds { path: [&self.0[..], &[PathPart::Table(key)]].concat(), says };
-        within(value, bounds).map(drop).map_err(wrong)
+        within(value, bounds).map(drop).map_err(|says| KeyError { path: self.table(key).0, says })
+    }
+
+    fn devices(&self, slow: Option<&DeviceTable>, fast: Option<&DeviceTable>) -> Result<(), KeyError> {
+        for (name, table) in [("slow", slow), ("fast", fast)] {
+            self.table(name).check("depth", table.map(|table| table.depth), &DEPTH)?;
+        }
+        Ok(())
+    }
+
+    fn cache(&self, cache: &CacheTable) -> Result<(), KeyError> {
+        self.table("cache").check("scratch_blocks", cache.scratch_blocks, &SCRATCH_BLOCKS)
+    }
+
+    fn scheduler(&self, table: &SchedulerTable) -> Result<(), KeyError> {
+        let at = self.table("scheduler");
+        at.check("slot_ms", table.slot_ms, &SLOT_MS)?;
+        at.check("spare_slots", table.spare_slots, &SLOTS)?;
+        at.check("max_batch", table.max_batch, &BATCH)?;
+        table.predict.within_bounds(&at.table("predict"))
+    }
+
+    fn nbd(&self, nbd: &NbdTable) -> Result<(), KeyError> {
+        let at = self.table("nbd");
+        at.check("negotiation_s", nbd.negotiation_s, &SECONDS)?;
+        at.check("stall_s", nbd.stall_s, &SECONDS)?;
+        at.check("memory", nbd.memory.0, &NBD_MEMORY)
     }
 }
 
 impl Config {
-    /// Finds the first number that is out of its bounds.
-    pub(super) fn within_bounds(&self) -> Result<(), OutOfBounds> {
-        for (name, table) in [("slow", &self.slow), ("fast", &self.fast)] {
-            let depth = table.as_ref().map(|table: &DeviceTable| table.depth);
-            At::table(&[name]).check("depth", depth, &DEPTH)?;
-        }
-        At::table(&["cache"]).check("scratch_blocks", self.cache.scratch_blocks, &SCRATCH_BLOCKS)?;
-        let scheduler = At::table(&["scheduler"]);
-        scheduler.check("slot_ms", self.scheduler.slot_ms, &SLOT_MS)?;
-        scheduler.check("spare_slots", self.scheduler.spare_slots, &SLOTS)?;
-        scheduler.check("max_batch", self.scheduler.max_batch, &BATCH)?;
-        self.scheduler.predict.within_bounds()?;
-        At::table(&["limits"]).check("spin_us", self.limits.spin_us, &SPIN_US)?;
-        if let Some(nbd) = &self.nbd {
-            let at = At::table(&["nbd"]);
-            at.check("negotiation_s", nbd.negotiation_s, &SECONDS)?;
-            at.check("stall_s", nbd.stall_s, &SECONDS)?;
-            at.check("memory", nbd.memory.0, &NBD_MEMORY)?;
+    /// Finds the first number that is out of its bounds, in the pools too.
+    pub(super) fn within_bounds(&self) -> Result<(), KeyError> {
+        let at = At::top();
+        at.devices(self.slow.as_ref(), self.fast.as_ref())?;
+        at.cache(&self.cache)?;
+        at.scheduler(&self.scheduler)?;
+        at.table("limits").check("spin_us", self.limits.spin_us, &SPIN_US)?;
+        self.nbd.iter().try_for_each(|nbd| at.nbd(nbd))?;
+        for (name, pool) in &self.pools {
+            pool.within_bounds(&at.below(PathPart::Pool(name.clone())))?;
         }
         for (place, disk) in self.disks.iter().enumerate() {
             disk.within_bounds(place)?;
         }
-        self.rotation_within_bounds()
+        if self.pools.is_empty() {
+            return self.rotation_within_bounds(&self.scheduler, None);
+        }
+        let rotation = |(name, pool): (&String, &PoolTable)| {
+            let scheduler = pool.scheduler.as_ref().unwrap_or(&self.scheduler);
+            self.rotation_within_bounds(scheduler, Some(name))
+        };
+        self.pools.iter().try_for_each(rotation)
     }
 
-    fn rotation_within_bounds(&self) -> Result<(), OutOfBounds> {
-        let mut slots = u64::from(self.scheduler.spare_slots);
-        for (place, disk) in self.disks.iter().enumerate() {
+    /// Of the disks of this pool.
+    fn rotation_within_bounds(
+        &self,
+        scheduler: &SchedulerTable,
+        pool: Option<&String>,
+    ) -> Result<(), KeyError> {
+        let mut slots = u64::from(scheduler.spare_slots);
+        let disks = self.disks.iter().enumerate();
+        for (place, disk) in disks.filter(|(_, disk)| pool.is_none() || disk.pool.as_ref() == pool) {
             slots += u64::from(disk.slots);
             if within(slots, &ROTATION).is_err() {
                 let path = vec![PathPart::Disk(place, disk.name.clone()), PathPart::Table("slots")];
@@ -149,17 +139,30 @@ impl Config {
                     disk.slots,
                     ROTATION.end()
                 );
-                return Err(OutOfBounds { path, says });
+                return Err(KeyError { path, says });
             }
         }
         Ok(())
+    }
+
+    /// Finds the first number of what was calibrated that is out of its bounds.
+    pub(super) fn predictions_within_bounds(&self) -> Result<(), KeyError> {
+        self.scheduler.predict.within_bounds(&At::top().table("scheduler").table("predict"))
+    }
+}
+
+impl PoolTable {
+    fn within_bounds(&self, at: &At) -> Result<(), KeyError> {
+        at.devices(self.slow.as_ref(), self.fast.as_ref())?;
+        self.cache.iter().try_for_each(|cache| at.cache(cache))?;
+        self.scheduler.iter().try_for_each(|scheduler| at.scheduler(scheduler))?;
+        self.nbd.iter().try_for_each(|nbd| at.nbd(nbd))
     }
 }
 
 impl PredictTable {
     /// Service times that can be added up.
-    pub(super) fn within_bounds(&self) -> Result<(), OutOfBounds> {
-        let at = At::table(&["scheduler", "predict"]);
+    fn within_bounds(&self, at: &At) -> Result<(), KeyError> {
         let knots = self.slow_knots.iter().map(|knot| knot.1);
         for ms in knots {
             at.check("slow_knots", ms, &SERVICE_MS)?;
@@ -171,7 +174,7 @@ impl PredictTable {
 }
 
 impl DiskTable {
-    fn within_bounds(&self, place: usize) -> Result<(), OutOfBounds> {
+    fn within_bounds(&self, place: usize) -> Result<(), KeyError> {
         let at = At(vec![PathPart::Disk(place, self.name.clone())]);
         // A size of no whole blocks has a message of its own.
         at.check("size", self.size.0.max(*DISK_BYTES.start()), &DISK_BYTES)?;

@@ -6,8 +6,9 @@ use sha2::{Digest, Sha256};
 use virtbench_fence::cache::{CacheConfig, CachePartitions};
 use virtbench_fence::{Backing, Config as FenceConfig, ConfigError, DeviceConfig, DiskConfig};
 
-use super::Config;
+use super::key_error::{KeyError, PathPart};
 use super::scheduler::{Home, home, scheduler};
+use super::{Config, DiskTable};
 use crate::frontend::nbd::Listen;
 use crate::metrics::{Alone, Watched};
 
@@ -40,9 +41,8 @@ impl Config {
         let (slow, fast) = (self.slow.is_some(), self.fast.is_some());
         let lacks = |what: &str| {
             let name = self.scheduler.name.name;
-            Err(format!(
-                "scheduler.name {name:?} needs [{what}]: give that device, or take another scheduler"
-            ))
+            let table = self.table(what);
+            Err(format!("scheduler.name {name:?} needs {table}: give that device, or take another scheduler"))
         };
         match home(self.scheduler.name) {
             Home::Slow if slow => Ok(Built::Slow),
@@ -56,9 +56,18 @@ impl Config {
                 (true, true) => Ok(Built::Cached { shared: false }),
                 (true, false) => Ok(Built::Slow),
                 (false, true) => Ok(Built::Fast),
-                (false, false) => Err("no device: give [slow], [fast] or both".into()),
+                (false, false) => {
+                    let [slow, fast] = ["slow", "fast"].map(|what| self.table(what));
+                    Err(format!("no device: give {slow}, {fast} or both"))
+                }
             },
         }
+    }
+
+    /// A table of this fence as its file has it.
+    #[must_use]
+    pub fn table(&self, name: &str) -> String {
+        self.pool.as_ref().map_or_else(|| format!("[{name}]"), |pool| format!("[pool.{pool}.{name}]"))
     }
 
     /// The socket by which a running daemon gets changes.
@@ -83,10 +92,23 @@ impl Config {
     /// The key, what is wrong with it, and what to do.
     pub fn check(&self) -> Result<(), String> {
         self.within_bounds().map_err(|number| number.to_string())?;
+        self.check_pools().map_err(|key| key.to_string())?;
+        if self.pools.is_empty() {
+            return self.check_fence();
+        }
+        self.fences().iter().try_for_each(|fence| {
+            let of = |message| format!("pool {}: {message}", fence.pool.as_deref().unwrap_or_default());
+            fence.check_fence().map_err(of)
+        })
+    }
+
+    /// One fence, or one of several.
+    fn check_fence(&self) -> Result<(), String> {
         let home = self.home()?;
         if self.disks.is_empty() {
             return Err("no [[disk]]: give at least one".into());
         }
+        self.disks_are_told_apart().map_err(|key| key.to_string())?;
         for (place, disk) in self.disks.iter().enumerate() {
             let name = &disk.name;
             let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
@@ -95,21 +117,11 @@ impl Config {
                     "disk {place}: name {name:?}: use 1 to 64 letters, digits, '-', '_' or '.'"
                 ));
             }
-            if self.disks[..place].iter().any(|other| other.name == *name) {
-                return Err(format!("disk {name}: there are two of that name"));
-            }
-            let same = |a: &Option<std::path::PathBuf>| a.is_some() && *a == disk.socket;
-            if self.disks[..place].iter().any(|other| same(&other.socket)) {
-                return Err(format!("disk {name}: its socket is another's too: give each its own"));
-            }
-            if disk.export.is_some() && self.disks[..place].iter().any(|other| other.export == disk.export) {
-                return Err(format!("disk {name}: its export is another's too: give each its own"));
-            }
             if disk.socket.is_none() && disk.export.is_none() {
                 return Err(format!("disk {name}: nobody can reach it: give it a socket or an export"));
             }
             if disk.export.is_some() && self.nbd.is_none() {
-                return Err(format!("disk {name}: it has an export, but there is no [nbd]"));
+                return Err(format!("disk {name}: it has an export, but there is no {}", self.table("nbd")));
             }
             if disk.size.0 == 0 || !disk.size.0.is_multiple_of(BLOCK_BYTES) {
                 return Err(format!("disk {name}: size {} is not a multiple of 4096", disk.size.0));
@@ -146,6 +158,27 @@ impl Config {
         }
         if let Some(address) = self.metrics.filter(|address| !address.ip().is_loopback()) {
             return Err(format!("metrics {address}: figures are served on loopback only"));
+        }
+        Ok(())
+    }
+
+    /// No two disks have one name, socket or export, whatever pools they are in.
+    pub(super) fn disks_are_told_apart(&self) -> Result<(), KeyError> {
+        for (place, disk) in self.disks.iter().enumerate() {
+            let has = |same: &dyn Fn(&DiskTable) -> bool| self.disks[..place].iter().any(same);
+            let says = if has(&|other| other.name == disk.name) {
+                "there are two of that name"
+            } else if disk.socket.is_some() && has(&|other| other.socket == disk.socket) {
+                "its socket is another's too: give each its own"
+            } else if disk.export.is_some() && has(&|other| other.export == disk.export) {
+                "its export is another's too: give each its own"
+            } else {
+                continue;
+            };
+            return Err(KeyError {
+                path: vec![PathPart::Disk(place, disk.name.clone())],
+                says: says.to_owned(),
+            });
         }
         Ok(())
     }
@@ -208,7 +241,7 @@ impl Config {
     #[must_use]
     pub fn place(&self, label: &[u8; 16]) -> Vec<DiskConfig> {
         let mut at = LABEL_BYTES;
-        let mut place = |disk: &super::DiskTable| {
+        let mut place = |disk: &DiskTable| {
             let offset_bytes = at;
             let size_bytes = disk.size.0;
             at = at.saturating_add(size_bytes.next_multiple_of(ALIGN_BYTES));

@@ -3,15 +3,17 @@
 mod bounds;
 mod build;
 mod emulated;
+mod key_error;
 mod nbd;
+mod pools;
 mod predict_table;
 mod predictions;
 mod scheduler;
 mod spec;
 
-use std::fs;
+use std::collections::BTreeMap;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -24,6 +26,7 @@ pub use bounds::{SHARE, SLOT_MS, SLOTS, within};
 pub use build::{Built, LABEL_BYTES};
 pub use emulated::{Emulated, EmulatedKind};
 pub use nbd::{NbdTable, TlsTable};
+pub use pools::Pools;
 pub use predict_table::PredictTable;
 pub use predictions::{FastFound, Predictions, SlowFound};
 pub use scheduler::served_variant;
@@ -55,6 +58,12 @@ pub struct Config {
     /// The virtual disks.
     #[serde(rename = "disk")]
     pub disks: Vec<DiskTable>,
+    /// What the file has in place of `[slow]` and `[fast]`, if it describes several fences; [`Pools`] has each of them.
+    #[serde(rename = "pool", default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub pools: BTreeMap<String, PoolTable>,
+    /// Which pool of its file this fence is, if that has pools.
+    #[serde(skip)]
+    pub pool: Option<String>,
 }
 
 /// `[slow]` and `[fast]`.
@@ -161,6 +170,9 @@ pub struct DiskTable {
     pub name: String,
     /// Its size, a multiple of 4 KiB.
     pub size: Size,
+    /// The pool whose devices it lives on, in a file that has pools.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool: Option<String>,
     /// Its part of the cache; none with one cache for all.
     pub cache: Option<Size>,
     /// So many bytes of consecutive writes go through the cache, those that follow past it to the slow device [default: all
@@ -209,6 +221,7 @@ impl DiskTable {
         Self {
             name,
             size: Size(size_bytes),
+            pool: None,
             cache: None,
             bypass: None,
             slots: one(),
@@ -236,6 +249,26 @@ const fn one() -> u32 {
 
 const fn default_queues() -> u16 {
     4
+}
+
+/// `[pool.NAME]`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+pub struct PoolTable {
+    /// The large device.
+    pub slow: Option<DeviceTable>,
+    /// The flash one.
+    pub fast: Option<DeviceTable>,
+    /// What differs from the file's `[cache]`.
+    pub cache: Option<CacheTable>,
+    /// What differs from the file's `[scheduler]`.
+    pub scheduler: Option<SchedulerTable>,
+    /// The NBD server of its disks, if there is to be one.
+    pub nbd: Option<NbdTable>,
+    /// Where its figures are to be had over HTTP: a loopback address with its port.
+    pub metrics: Option<std::net::SocketAddr>,
+    /// Where `fence resize` and `fence reslot` reach its daemon [default: its first disk's socket with `.control`].
+    pub control: Option<PathBuf>,
 }
 
 /// A configuration that cannot be used.
@@ -278,6 +311,8 @@ impl Config {
             metrics: None,
             control: None,
             disks,
+            pools: BTreeMap::new(),
+            pool: None,
         }
     }
 
@@ -287,24 +322,6 @@ impl Config {
     /// A path is not UTF-8.
     pub fn text(&self) -> Result<String, toml::ser::Error> {
         toml::to_string(self)
-    }
-
-    /// Reads a file.
-    ///
-    /// # Errors
-    /// It is unreadable, no TOML, has unknown keys, or values that cannot be.
-    pub fn load(path: &Path) -> Result<Self, LoadError> {
-        let text = fs::read_to_string(path)
-            .map_err(|source| LoadError::Unreadable { path: path.to_owned(), source })?;
-        let mut config: Self = toml::from_str(&text)
-            .map_err(|source| LoadError::Syntax { path: path.to_owned(), source: Box::new(source) })?;
-        let wrong = |message| LoadError::Value { path: path.to_owned(), message };
-        config.within_bounds().map_err(|number| wrong(number.in_text(&text)))?;
-        config.check().map_err(wrong)?;
-        if let (Some(file), Some(folder)) = (&mut config.scheduler.predict.file, path.parent()) {
-            *file = folder.join(&file);
-        }
-        Ok(config)
     }
 
     /// The configuration with what was measured in place of what it says itself, if it names a file of that. `label` is
@@ -323,7 +340,7 @@ impl Config {
             ));
         }
         found.apply(&mut config.scheduler.predict);
-        config.scheduler.predict.within_bounds().map_err(|number| wrong(number.to_string()))?;
+        config.predictions_within_bounds().map_err(|number| wrong(number.to_string()))?;
         Ok(config)
     }
 }

@@ -69,6 +69,8 @@ struct CacheMetrics {
 /// What is counted.
 #[derive(Debug, Default)]
 pub struct Metrics {
+    /// Of the configuration, where it has pools.
+    pool: Option<String>,
     disks: Vec<Arc<DiskMetrics>>,
     caches: Vec<CacheMetrics>,
 }
@@ -89,6 +91,16 @@ impl Metrics {
         Self::default().followed_by(disks, caches)
     }
 
+    /// The same; every figure says of which pool it is, if it is of one.
+    #[must_use]
+    pub fn of_pool(
+        pool: Option<String>,
+        disks: impl Iterator<Item = impl Into<Watched>>,
+        caches: usize,
+    ) -> Arc<Self> {
+        Self { pool, ..Self::default() }.followed_by(disks, caches)
+    }
+
     /// For these disks from now on: those that were there before keep their counts.
     pub(crate) fn followed_by(
         &self,
@@ -100,7 +112,8 @@ impl Metrics {
             known.unwrap_or_else(|| Arc::new(DiskMetrics { name, alone, ..DiskMetrics::default() }))
         };
         let disks = disks.map(Into::into).map(disk).collect();
-        Arc::new(Self { disks, caches: (0..caches).map(|_| CacheMetrics::default()).collect() })
+        let caches = (0..caches).map(|_| CacheMetrics::default()).collect();
+        Arc::new(Self { pool: self.pool.clone(), disks, caches })
     }
 
     /// A request is done.

@@ -19,7 +19,11 @@ const DEVICES: [(Device, &str); 2] = [(Device::Slow, "slow"), (Device::Fast, "fa
 type Sample = (String, String);
 
 /// Families, one after the other.
-struct Text(String);
+struct Text {
+    text: String,
+    /// What each sample's labels begin with.
+    pool: String,
+}
 
 impl Text {
     /// A family without samples is left out.
@@ -27,14 +31,15 @@ impl Text {
         if samples.is_empty() {
             return;
         }
-        let _ = writeln!(self.0, "# TYPE virtbench_fence_{name} {kind}");
+        let _ = writeln!(self.text, "# TYPE virtbench_fence_{name} {kind}");
         if let Some(unit) = UNITS.iter().find(|unit| name.rsplit('_').next() == Some(**unit)) {
-            let _ = writeln!(self.0, "# UNIT virtbench_fence_{name} {unit}");
+            let _ = writeln!(self.text, "# UNIT virtbench_fence_{name} {unit}");
         }
-        let _ = writeln!(self.0, "# HELP virtbench_fence_{name} {help}");
+        let _ = writeln!(self.text, "# HELP virtbench_fence_{name} {help}");
+        let pool = &self.pool;
         let suffix = if kind == "counter" { "_total" } else { "" };
         for (labels, value) in samples {
-            let _ = writeln!(self.0, "virtbench_fence_{name}{suffix}{{{labels}}} {value}");
+            let _ = writeln!(self.text, "virtbench_fence_{name}{suffix}{{{pool}{labels}}} {value}");
         }
     }
 
@@ -261,12 +266,13 @@ impl Metrics {
     pub fn text(&self) -> String {
         let stand = |disk: &DiskMetrics| *disk.stand.lock().unwrap_or_else(PoisonError::into_inner);
         let disks = Disks(self.disks.iter().map(|disk| (&**disk, stand(disk))).collect());
-        let mut text = Text(String::new());
+        let pool = self.pool.as_ref().map_or_else(String::new, |pool| format!("pool=\"{pool}\","));
+        let mut text = Text { text: String::new(), pool };
         requests(&mut text, &disks);
         accounts(&mut text, &disks);
         steadiness(&mut text, &disks);
         caches(&mut text, &self.caches);
-        text.0.push_str("# EOF\n");
-        text.0
+        text.text.push_str("# EOF\n");
+        text.text
     }
 }

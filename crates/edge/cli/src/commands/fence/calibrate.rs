@@ -1,11 +1,13 @@
 //! `virtbench fence calibrate`
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use virtbench_fence_daemon::admin::{CalibrateError, CalibrateOptions, calibrate, describe, keep};
-use virtbench_fence_daemon::config::Predictions;
+use virtbench_fence_daemon::config::{Config, Predictions};
 
-use super::serve::{failure, load};
+use super::failed::failure;
+use super::pools::{self, chosen, load, prefix, within, worst_of};
 use crate::args::fence::CalibrateArgs;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::say::{say, tell};
@@ -14,12 +16,33 @@ use crate::{interrupt, progress};
 /// Into how many steps a bar divides a calibration.
 const STEPS: usize = 1000;
 
-/// Measures, says how far predictions are off, and writes the file.
+/// Measures each pool's devices in turn, says how far predictions are off, and writes the files.
 pub fn execute(args: &CalibrateArgs) -> Outcome {
-    let config = load(&args.config)?;
+    let pools = load(&args.config)?;
+    let fences = chosen(&pools, args.pool.as_deref())?;
+    if args.out.is_some() && fences.len() > 1 {
+        return Err(Failure::message(Kind::Usage, format!("--out is of one pool: {}", pools.which())));
+    }
+    let (mut all, mut failures) = (Vec::new(), Vec::new());
+    for fence in fences {
+        match calibrated(fence, args) {
+            Ok(found) => all.push((fence.pool.clone(), found)),
+            Err(failure) => failures.push(within(fence, failure)),
+        }
+        if interrupt::requested() {
+            break;
+        }
+    }
+    if args.json && !all.is_empty() {
+        say!("{}", pools::json(all)?);
+    }
+    worst_of(failures).map_or(Ok(()), Err)
+}
+
+fn calibrated(fence: &Config, args: &CalibrateArgs) -> Result<Predictions, Failure> {
     let options = CalibrateOptions { time: Duration::from_nanos(args.time), seed: args.seed };
     let bar = progress::counted(STEPS, "calibrating");
-    let found = calibrate(&config, &options, |what, share| {
+    let found = calibrate(fence, &options, |what, share| {
         if bar.message() != what {
             bar.set_message(what.to_owned());
             bar.reset();
@@ -29,20 +52,25 @@ pub fn execute(args: &CalibrateArgs) -> Outcome {
     });
     bar.finish_and_clear();
     let found = found.map_err(broken)?;
-    let named = config.scheduler.predict.file.clone();
-    let out = args.out.clone().or_else(|| named.clone());
-    let out = out.unwrap_or_else(|| args.config.with_extension("predict.toml"));
+    let (pool, named) = (prefix(fence), &fence.scheduler.predict.file);
+    let out = args.out.clone().or_else(|| named.clone()).unwrap_or_else(|| usual(fence, args));
     keep(&found, &out).map_err(broken)?;
-    if args.json {
-        say!("{}", virtbench_formats::json::pretty_text(&found)?);
-    } else {
+    if !args.json {
+        fence.pool.iter().for_each(|pool| say!("pool {pool}"));
         print(&found);
     }
-    tell!("virtbench fence: written to {}", out.display());
+    tell!("virtbench fence: {pool}written to {}", out.display());
     if named.as_ref() != Some(&out) {
-        tell!("virtbench fence: to serve by it, write under [scheduler.predict]: file = {out:?}");
+        let table = fence.table("scheduler.predict");
+        tell!("virtbench fence: {pool}to serve by it, write under {table}: file = {out:?}");
     }
-    Ok(())
+    Ok(found)
+}
+
+/// Where it goes that nobody names.
+fn usual(fence: &Config, args: &CalibrateArgs) -> PathBuf {
+    let pool = fence.pool.as_ref().map_or_else(String::new, |pool| format!("{pool}."));
+    args.config.with_extension(format!("{pool}predict.toml"))
 }
 
 /// How far a calibration is, out of [`STEPS`].

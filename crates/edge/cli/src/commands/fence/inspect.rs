@@ -1,9 +1,11 @@
 //! `virtbench fence inspect`
 
 use virtbench_fence_daemon::admin::{CacheFacts, Inspected, inspect};
+use virtbench_fence_daemon::config::Config;
 use virtbench_units::format_bytes;
 
-use super::serve::{failure, load};
+use super::failed::failure;
+use super::pools::{self, chosen, load, within, worst_of};
 use crate::args::fence::InspectArgs;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::say::say;
@@ -13,21 +15,42 @@ use crate::{interrupt, progress};
 /// Says what there is; what should not be decides the exit code.
 pub fn execute(args: &InspectArgs) -> Outcome {
     interrupt::end_at_once("the devices are as they were: an inspection only reads");
-    let config = load(&args.config)?;
+    let pools = load(&args.config)?;
+    let (mut all, mut failures) = (Vec::new(), Vec::new());
+    for fence in chosen(&pools, args.pool.as_deref())? {
+        match looked_at(fence, args.data) {
+            Ok(found) => {
+                failures.extend(judged(&found).map(|failure| within(fence, failure)));
+                all.push((fence.pool.clone(), found));
+            }
+            Err(failure) => failures.push(within(fence, failure)),
+        }
+    }
+    if args.json && !all.is_empty() {
+        say!("{}", pools::json(all)?);
+    } else {
+        for (pool, found) in &all {
+            pool.iter().for_each(|pool| say!("pool {pool}"));
+            print(found);
+        }
+    }
+    worst_of(failures).map_or(Ok(()), Err)
+}
+
+fn looked_at(fence: &Config, data: bool) -> Result<Inspected, Failure> {
     let bar = progress::spinner("reading the cache's metadata");
-    let found = inspect(&config, args.data, &mut |checked, blocks| {
+    let found = inspect(fence, data, &mut |checked, blocks| {
         if bar.length() != Some(blocks) {
             progress::lengthen(&bar, blocks, "comparing blocks with their checksums");
         }
         bar.set_position(checked);
     });
     bar.finish_and_clear();
-    let found = found.map_err(failure)?;
-    if args.json {
-        say!("{}", virtbench_formats::json::pretty_text(&found)?);
-    } else {
-        print(&found);
-    }
+    found.map_err(failure)
+}
+
+/// What should not be.
+fn judged(found: &Inspected) -> Option<Failure> {
     let faults = found.faults.len() as u64 + found.more_faults;
     if faults > 0 {
         let first = &found.faults[0];
@@ -35,12 +58,9 @@ pub fn execute(args: &InspectArgs) -> Outcome {
             "the cache has {faults} faults, the first: {first}: keep the devices as they are and copy them \
                             before anything else; `fence drain --force` brings to the disks what can still be read, and names the rest"
         );
-        return Err(Failure::message(Kind::Inconsistent, what));
+        return Some(Failure::message(Kind::Inconsistent, what));
     }
-    match found.changed.first() {
-        Some(changed) => Err(Failure::message(Kind::Target, changed.clone())),
-        None => Ok(()),
-    }
+    found.changed.first().map(|changed| Failure::message(Kind::Target, changed.clone()))
 }
 
 fn print(found: &Inspected) {

@@ -3,21 +3,24 @@
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 
-use virtbench_fence_daemon::admin::{self, Offer, ResizeError, ResizeStep};
-use virtbench_fence_daemon::config::{Config, DiskTable, Size};
+use virtbench_fence_daemon::admin::{self, Offer, ResizeStep};
+use virtbench_fence_daemon::config::{Config, DiskTable, Pools, Size};
 use virtbench_fence_daemon::control::{ControlError, Question, Refusal, ask, ask_handing};
 
-use super::resize::{asked_again, broken, shown, unchanged};
-use super::serve::load;
-use crate::args::fence::{AddArgs, RemoveArgs};
-use crate::exit::{Failure, Outcome};
+use super::failed::broken;
+use super::pools::{load, of_disk, one, prefix, within};
+use super::resize::{asked_again, shown, unchanged};
+use crate::args::fence_changes::{AddArgs, RemoveArgs};
+use crate::exit::{Failure, Kind, Outcome};
 use crate::interrupt;
 use crate::say::tell;
 
 /// Changes the devices, then the configuration.
 pub fn add(args: &AddArgs) -> Outcome {
-    let config = load(&args.config)?;
+    let pools = load(&args.config)?;
+    let config = receiving(&pools, args)?;
     let disk = DiskTable {
+        pool: config.pool.clone(),
         cache: args.cache.map(Size),
         slots: args.slots,
         share: args.share,
@@ -25,41 +28,54 @@ pub fn add(args: &AddArgs) -> Outcome {
         export: args.export.clone(),
         ..DiskTable::new(args.disk.clone(), args.size)
     };
+    pools.check_with(&disk).map_err(|why| Failure::message(Kind::Usage, why))?;
     let (bar, mut tell) = shown("adding the disk");
     let question = Question::Add(Box::new(disk.clone()));
-    let is_served = served(&config, &question, disk.socket.as_deref(), &mut tell)?;
+    let is_served = served(config, &question, disk.socket.as_deref(), &mut tell)?;
     if !is_served {
-        let added = admin::add(&config, &disk, |step| {
+        let added = admin::add(config, &disk, |step| {
             tell(step);
             !interrupt::requested()
         });
-        added.map_err(broken)?;
+        added.map_err(|error| within(config, broken(error)))?;
     }
     bar.finish_and_clear();
     admin::add_to_file(&args.config, &disk).map_err(unchanged)?;
     let who = if is_served { "the daemon serves it" } else { "the next daemon serves it" };
-    tell!("virtbench fence: disk {} is there; {who}", args.disk);
+    tell!("virtbench fence: {}disk {} is there; {who}", prefix(config), args.disk);
     Ok(())
+}
+
+/// The fence that a disk comes to: the one that has it already, if the command was given before.
+fn receiving<'a>(pools: &'a Pools, args: &AddArgs) -> Result<&'a Config, Failure> {
+    let known = pools.of_disk(&args.disk);
+    match (known, &args.pool) {
+        (Some(known), None) => Ok(known),
+        (Some(known), Some(pool)) if known.pool.as_ref() != Some(pool) && pools.are_named() => {
+            let is = known.pool.as_deref().unwrap_or_default();
+            let why = format!("disk {}: there is one of that name in pool {is}", args.disk);
+            Err(Failure::message(Kind::Usage, why))
+        }
+        _ => one(pools, args.pool.as_deref()),
+    }
 }
 
 /// The same.
 pub fn remove(args: &RemoveArgs) -> Outcome {
-    let config = load(&args.config)?;
-    if config.disks.iter().all(|disk| disk.name != args.disk) {
-        return Err(broken(ResizeError::NoDisk(args.disk.clone())));
-    }
+    let pools = load(&args.config)?;
+    let config = of_disk(&pools, &args.disk)?;
     let (bar, mut tell) = shown("removing the disk");
     let question = Question::Remove { disk: args.disk.clone() };
-    if !served(&config, &question, None, &mut tell)? {
-        let removed = admin::remove(&config, &args.disk, |step| {
+    if !served(config, &question, None, &mut tell)? {
+        let removed = admin::remove(config, &args.disk, |step| {
             tell(step);
             !interrupt::requested()
         });
-        removed.map_err(broken)?;
+        removed.map_err(|error| within(config, broken(error)))?;
     }
     bar.finish_and_clear();
     admin::remove_from_file(&args.config, &args.disk).map_err(unchanged)?;
-    tell!("virtbench fence: disk {} is gone", args.disk);
+    tell!("virtbench fence: {}disk {} is gone", prefix(config), args.disk);
     Ok(())
 }
 
@@ -76,7 +92,7 @@ fn served(
         Ok(offer) => offer,
         Err(error) => {
             let is_known = matches!(ask(&control, question, &mut *tell), Ok(true));
-            return if is_known { Ok(true) } else { Err(broken(error)) };
+            return if is_known { Ok(true) } else { Err(within(config, broken(error))) };
         }
     };
     let handed: Vec<BorrowedFd<'_>> = offer.descriptors().collect();

@@ -5,14 +5,13 @@ use std::thread;
 use std::time::Duration;
 
 use indicatif::ProgressBar;
-use virtbench_fence_daemon::admin::{
-    Change, DiskEdit, EditError, ResizeError, ResizeStep, RotationEdit, edit, resize,
-};
-use virtbench_fence_daemon::config::Config;
+use virtbench_fence_daemon::admin::{Change, DiskEdit, EditError, ResizeStep, RotationEdit, edit, resize};
+use virtbench_fence_daemon::config::{Config, Pools};
 use virtbench_fence_daemon::control::{ControlError, Question, Refusal, ask};
 
-use super::serve::{failure, load};
-use crate::args::fence::{ResizeArgs, ReslotArgs};
+use super::failed::broken;
+use super::pools::{load, of_disk, one, prefix, within};
+use crate::args::fence_changes::{ResizeArgs, ReslotArgs};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::say::tell;
 use crate::{interrupt, progress};
@@ -23,7 +22,8 @@ const PAUSE: Duration = Duration::from_millis(300);
 
 /// Changes the devices, then the configuration.
 pub fn execute(args: &ResizeArgs) -> Outcome {
-    let config = load(&args.config)?;
+    let pools = load(&args.config)?;
+    let config = of_disk(&pools, &args.disk)?;
     let change = Change {
         disk: args.disk.clone(),
         size_bytes: args.size,
@@ -31,17 +31,18 @@ pub fn execute(args: &ResizeArgs) -> Outcome {
         give_up_end: args.force,
     };
     let (bar, mut tell) = shown("resizing");
-    if served(&config, &Question::Resize(change.clone()), &mut tell)? {
+    if served(config, &Question::Resize(change.clone()), &mut tell)? {
         bar.finish_and_clear();
         tell!(
-            "virtbench fence: the daemon serves it; guests are told, NBD clients see it when they connect anew"
+            "virtbench fence: {}the daemon serves it; guests are told, NBD clients see it when they connect anew",
+            prefix(config)
         );
     } else {
-        resize(&config, &change, |step| {
+        resize(config, &change, |step| {
             tell(step);
             !interrupt::requested()
         })
-        .map_err(broken)?;
+        .map_err(|error| within(config, broken(error)))?;
     }
     bar.finish_and_clear();
     let values = DiskEdit {
@@ -50,7 +51,7 @@ pub fn execute(args: &ResizeArgs) -> Outcome {
         cache_bytes: args.cache,
         ..DiskEdit::default()
     };
-    edit(&args.config, &[values], RotationEdit::default()).map_err(unchanged)?;
+    edit(&args.config, &[values], None, RotationEdit::default()).map_err(unchanged)?;
     Ok(())
 }
 
@@ -73,7 +74,7 @@ pub(super) fn asked_again(
     loop {
         match ask(&socket) {
             Err(ControlError::Gone { .. }) if attempts.next().is_some() => thread::sleep(PAUSE),
-            answer => return answer.map_err(refused),
+            answer => return answer.map_err(|error| within(config, refused(error))),
         }
     }
 }
@@ -96,12 +97,31 @@ pub fn reslot(args: &ReslotArgs) -> Outcome {
         let why = "nothing to change: give --slots, --share, --spare or --slot-ms";
         return Err(Failure::message(Kind::Usage, why));
     }
-    let told = served(&load(&args.config)?, &Question::Reslot { disks: disks.clone(), rotation }, &mut say)?;
-    edit(&args.config, &disks, rotation).map_err(unchanged)?;
+    let pools = load(&args.config)?;
+    let config = rotating(&pools, &disks, args.pool.as_deref())?;
+    let told = served(config, &Question::Reslot { disks: disks.clone(), rotation }, &mut say)?;
+    edit(&args.config, &disks, config.pool.as_deref(), rotation).map_err(unchanged)?;
     let when =
         if told { "the daemon goes by it from its next rotation on" } else { "the next daemon goes by it" };
-    tell!("virtbench fence: changed; {when}");
+    tell!("virtbench fence: {}changed; {when}", prefix(config));
     Ok(())
+}
+
+/// The fence whose rotation changes: a rotation is one pool's.
+fn rotating<'a>(pools: &'a Pools, disks: &[DiskEdit], pool: Option<&str>) -> Result<&'a Config, Failure> {
+    let first = match (pool, disks) {
+        (None, [first, ..]) => of_disk(pools, &first.disk)?,
+        _ => one(pools, pool)?,
+    };
+    for edit in disks {
+        let of = of_disk(pools, &edit.disk)?;
+        if of.pool != first.pool {
+            let [a, b] = [first, of].map(|fence| fence.pool.as_deref().unwrap_or_default());
+            let why = format!("disk {} is in pool {b}, not in {a}: change one pool at a time", edit.disk);
+            return Err(Failure::message(Kind::Usage, why));
+        }
+    }
+    Ok(first)
 }
 
 /// What a change does on a terminal: that it goes on, and above it each step that is done.
@@ -121,17 +141,6 @@ fn say(step: ResizeStep) {
         ResizeStep::Zeroed => tell!("virtbench fence: new room zeroed"),
         ResizeStep::Cache => tell!("virtbench fence: the cache goes by the new sizes"),
     }
-}
-
-pub(super) fn broken(error: ResizeError) -> Failure {
-    let kind = match error {
-        ResizeError::Serve(error) => return failure(error),
-        ResizeError::NoDisk(_) | ResizeError::Value(_) | ResizeError::Shrinks { .. } => Kind::Usage,
-        ResizeError::NoRoom { .. } | ResizeError::Served(_) | ResizeError::NotNow(_) => Kind::Target,
-        ResizeError::Damaged { .. } | ResizeError::OfOtherDisks { .. } => Kind::Inconsistent,
-        ResizeError::Interrupted => Kind::Interrupted,
-    };
-    Failure::new(kind, error)
 }
 
 fn refused(error: ControlError) -> Failure {

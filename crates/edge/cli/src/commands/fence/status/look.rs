@@ -49,9 +49,15 @@ fn ratio(part: f64, whole: f64) -> Option<f64> {
 }
 
 /// `before` is another look, so many seconds ago.
-pub fn status(disks: &[Disk], now: &Samples, before: Option<(f64, &Samples)>) -> FenceStatus {
+pub fn status(
+    disks: &[Disk],
+    pool: Option<&str>,
+    now: &Samples,
+    before: Option<(f64, &Samples)>,
+) -> FenceStatus {
     let samples = before.map(|(_, samples)| samples);
-    let disks = disks.iter().map(|disk| disk_status(disk, now, samples)).collect();
+    let of_pool = |status: DiskStatus| DiskStatus { pool: pool.map(str::to_owned), ..status };
+    let disks = disks.iter().map(|disk| of_pool(disk_status(disk, now, samples))).collect();
     FenceStatus { seconds: before.map(|(seconds, _)| seconds), disks }
 }
 
@@ -72,6 +78,7 @@ fn disk_status(disk: &Disk, now: &Samples, before: Option<&Samples>) -> DiskStat
     };
     DiskStatus {
         disk: disk.name.clone(),
+        pool: None,
         reads: requests("read"),
         writes: requests("write"),
         flushes: requests("flush"),

@@ -45,7 +45,7 @@ fn look(seconds: Option<f64>) -> FenceStatus {
     let disk = |name: &str, partition| Disk { name: name.to_owned(), partition };
     let disks = [disk("a", Some(0)), disk("b", None)];
     let (now, before) = (Samples::parse(NOW), Samples::parse(BEFORE));
-    status(&disks, &now, seconds.map(|seconds| (seconds, &before)))
+    status(&disks, None, &now, seconds.map(|seconds| (seconds, &before)))
 }
 
 #[test]

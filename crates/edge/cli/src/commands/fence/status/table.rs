@@ -38,6 +38,11 @@ impl Table {
     }
 }
 
+/// With the pool, where there are several.
+fn name(disk: &DiskStatus) -> String {
+    disk.pool.as_ref().map_or_else(|| disk.disk.clone(), |pool| format!("{pool}: {}", disk.disk))
+}
+
 fn some(value: Option<f64>, digits: usize) -> String {
     value.map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
 }
@@ -86,7 +91,7 @@ fn requests(status: &FenceStatus) -> Table {
             Some(true) => "degraded",
         };
         table.rows.push(vec![
-            disk.disk.clone(),
+            name(disk),
             rate(disk.reads),
             rate(disk.writes),
             rate(disk.flushes),
@@ -117,7 +122,7 @@ fn response_times(status: &FenceStatus) -> Table {
     for disk in &status.disks {
         let figures = [disk.read_ms, disk.read_p50_ms, disk.read_p99_ms];
         let figures = figures.into_iter().chain([disk.write_ms, disk.write_p50_ms, disk.write_p99_ms]);
-        let mut row = vec![disk.disk.clone()];
+        let mut row = vec![name(disk)];
         row.extend(figures.map(|ms| some(ms, 3)));
         row.push(match disk.quantiles_over {
             OfWindow::All => "all".to_owned(),
@@ -141,7 +146,7 @@ fn slots(status: &FenceStatus) -> Table {
     ]);
     for (disk, slots) in each(status, |disk| disk.slots.as_ref()) {
         table.rows.push(vec![
-            disk.disk.clone(),
+            name(disk),
             slots.slots.to_string(),
             percent((slots.slots > 0.0).then(|| slots.used / slots.slots)),
             slots.credits.to_string(),
@@ -167,7 +172,7 @@ fn predictions(status: &FenceStatus) -> Table {
     let three =
         |of: &PredictionStatus| [of.batches.to_string(), some(of.error_ms, 3), some(of.absolute_error_ms, 3)];
     for (disk, slots) in each(status, |disk| disk.slots.as_ref()) {
-        let mut row = vec![disk.disk.clone()];
+        let mut row = vec![name(disk)];
         row.extend(three(&slots.slow).into_iter().chain(three(&slots.fast)));
         table.rows.push(row);
     }
@@ -177,7 +182,7 @@ fn predictions(status: &FenceStatus) -> Table {
 fn tokens(status: &FenceStatus) -> Table {
     let mut table = Table::new(["tokens", "I/Os ms", "bytes ms"]);
     for (disk, tokens) in each(status, |disk| disk.tokens.as_ref()) {
-        table.rows.push(vec![disk.disk.clone(), some(tokens.ios_ms, 3), some(tokens.bytes_ms, 3)]);
+        table.rows.push(vec![name(disk), some(tokens.ios_ms, 3), some(tokens.bytes_ms, 3)]);
     }
     table
 }
@@ -186,7 +191,7 @@ fn paced(status: &FenceStatus) -> Table {
     let mut table = Table::new(["paced", "I/Os", "held ms", "late", "late ms"]);
     for (disk, paced) in each(status, |disk| disk.paced.as_ref()) {
         table.rows.push(vec![
-            disk.disk.clone(),
+            name(disk),
             paced.ios.to_string(),
             format!("{:.3}", paced.held_ms),
             paced.late.to_string(),
@@ -202,7 +207,7 @@ fn steadiness(status: &FenceStatus) -> Table {
     for disk in &status.disks {
         for SteadinessStatus { of, over, intervals, variation, spread, deviation } in &disk.steadiness {
             table.rows.push(vec![
-                disk.disk.clone(),
+                name(disk),
                 of.clone(),
                 over.name().to_owned(),
                 intervals.to_string(),

@@ -129,25 +129,50 @@ fn xfs_of_a_guest_is_whole_after_its_daemon_was_killed() {
     survives(Filesystem::Xfs);
 }
 
+const GUESTS: [&str; 4] = ["A", "b", "c", "d"];
+
+/// A disk for each of four guests. Long streams of the last one's writes go past its cache.
+fn four_disks(fence: &Fence) -> String {
+    let (head, _) = CACHED.split_once("[nbd]").unwrap();
+    let disk = |name: &&str| {
+        let socket = fence.path(name).display().to_string();
+        let bypass = if *name == GUESTS[3] { "bypass = \"64 KiB\"\n" } else { "" };
+        format!(
+            "[[disk]]\nname = \"{name}\"\nsize = \"12 MiB\"\ncache = \"6 MiB\"\nsocket = \"{socket}\"\nqueues = 1\n{bypass}"
+        )
+    };
+    format!("{head}{}", GUESTS.iter().map(disk).collect::<String>())
+}
+
+/// What a guest does: it holds what it reads against what it wrote. The last one writes in sequence.
+fn verified(guest: usize, round: u64) -> LoadSpec {
+    let (read, random) = if guest == 3 { (0.0, 0.0) } else { (50.0, 100.0) };
+    LoadSpec {
+        outstanding: 8,
+        ramp_ns: 0,
+        time_ns: 20_000_000_000,
+        verify: true,
+        flush_every: Some(50),
+        seed: 100 * round + guest as u64,
+        ..LoadSpec::new(AccessSpec::single(AccessLine::new(4096, read, random)), 12 << 20)
+    }
+}
+
+/// Bytes that the last guest's disk had written past its cache since its daemon began.
+fn bypassed_bytes(fence: &Fence) -> f64 {
+    fence.command("status", &["--json"]).json()["disks"][3]["bypassed_bytes"].as_f64().unwrap()
+}
+
 /// Four guests, each on a disk of one fence, whose daemon is killed every minute, or every `VIRTBENCH_FENCE_PAUSE` seconds, for
-/// `VIRTBENCH_FENCE_MINUTES`. Each holds what it reads against what it wrote; the last one's stream of writes goes past the cache.
+/// `VIRTBENCH_FENCE_MINUTES`.
 #[test]
 #[ignore = "half an hour: make soak"]
 fn four_guests_find_what_they_wrote_though_their_daemon_is_killed_every_minute() {
     let number =
         |name: &str, otherwise: u64| std::env::var(name).map_or(otherwise, |text| text.parse().expect(name));
     let (minutes, pause) = (number("VIRTBENCH_FENCE_MINUTES", 30), number("VIRTBENCH_FENCE_PAUSE", 60));
-    let names = ["A", "b", "c", "d"];
     let fence = Fence::new("");
-    let (head, _) = CACHED.split_once("[nbd]").unwrap();
-    let disk = |name: &&str| {
-        let socket = fence.path(name).display().to_string();
-        format!(
-            "[[disk]]\nname = \"{name}\"\nsize = \"12 MiB\"\ncache = \"6 MiB\"\nsocket = \"{socket}\"\nqueues = 1\n{}",
-            if *name == names[3] { "bypass = \"64 KiB\"\n" } else { "" }
-        )
-    };
-    fence.configure(&format!("{head}{}", names.iter().map(disk).collect::<String>()));
+    fence.configure(&four_disks(&fence));
     assert_eq!(fence.command("format", &[]).code(), 0);
     let mut daemon = fence.serve();
     let adapter = find_adapter("vhost-user-blk").unwrap();
@@ -161,23 +186,16 @@ fn four_guests_find_what_they_wrote_though_their_daemon_is_killed_every_minute()
         let mut vm = Vm::new(name, or_mend(Qemu::find()), image.clone(), facts, config, disk);
         or_mend(vm.start())
     };
-    let machines: Vec<_> = names.iter().map(guest).collect();
+    let machines: Vec<_> = GUESTS.iter().map(guest).collect();
     let until = Instant::now() + Duration::from_secs(60 * minutes);
     let one = |(place, mut machine): (usize, Box<dyn Machine>)| {
         let mut operations = 0;
-        let (read, random) = if place == 3 { (0.0, 0.0) } else { (50.0, 100.0) };
         for round in 0.. {
-            let spec = LoadSpec {
-                outstanding: 8,
-                ramp_ns: 0,
-                time_ns: 20_000_000_000,
-                verify: true,
-                flush_every: Some(50),
-                seed: 100 * round + place as u64,
-                ..LoadSpec::new(AccessSpec::single(AccessLine::new(4096, read, random)), 12 << 20)
-            };
             let limits = TimeLimits { prepare: Duration::from_secs(180), grace: Duration::from_secs(180) };
-            let outcome = or_mend(measure(machine.as_mut(), spec, limits, &AtomicBool::new(false))).1.outcome;
+            let outcome =
+                or_mend(measure(machine.as_mut(), verified(place, round), limits, &AtomicBool::new(false)))
+                    .1
+                    .outcome;
             let damaged = outcome.verify.as_ref().unwrap().damaged();
             assert!(outcome.errors == 0 && damaged == 0, "guest {place}, round {round}: {outcome:?}");
             operations += outcome.total.operations;
@@ -188,17 +206,13 @@ fn four_guests_find_what_they_wrote_though_their_daemon_is_killed_every_minute()
         machine.shut_down();
         operations
     };
-    let past = |fence: &Fence| {
-        let disks = fence.command("status", &["--json"]).json()["disks"].clone();
-        disks[3]["bypassed_bytes"].as_f64().unwrap()
-    };
-    let (mut kills, mut bypassed_bytes) = (0, 0.0);
+    let (mut kills, mut bypassed) = (0, 0.0);
     let operations: Vec<u64> = thread::scope(|scope| {
         let guests: Vec<_> =
             machines.into_iter().enumerate().map(|guest| scope.spawn(move || one(guest))).collect();
         while !guests.iter().all(|guest| guest.is_finished()) {
             thread::sleep(Duration::from_secs(pause));
-            bypassed_bytes += past(&fence);
+            bypassed += bypassed_bytes(&fence);
             std::mem::replace(&mut daemon, fence.none()).kill();
             daemon = fence.serve();
             kills += 1;
@@ -206,9 +220,9 @@ fn four_guests_find_what_they_wrote_though_their_daemon_is_killed_every_minute()
         guests.into_iter().map(|guest| guest.join().unwrap()).collect()
     });
     eprintln!(
-        "{kills} kills in {minutes} minutes; operations of each guest: {operations:?}; {bypassed_bytes} bytes past the cache"
+        "{kills} kills in {minutes} minutes; operations of each guest: {operations:?}; {bypassed} bytes past the cache"
     );
-    assert!(bypassed_bytes > 0.0, "nothing went past the cache");
+    assert!(bypassed > 0.0, "nothing went past the cache");
     assert_eq!(daemon.stop().code(), 0);
     let inspected = fence.command("inspect", &["--data"]);
     assert_eq!(inspected.code(), 0, "{inspected:?}");

@@ -106,11 +106,11 @@ pub fn edit(
         set(table, "slots", edit.slots.map(|slots| value(i64::from(slots))));
         set(table, "share", edit.share.map(value));
     }
-    if rotation.slot_ms.is_some() || rotation.spare_slots.is_some() {
-        if let Some(table) = scheduler(&mut document, pool) {
-            set(table, "slot_ms", rotation.slot_ms.map(value));
-            set(table, "spare_slots", rotation.spare_slots.map(|slots| value(i64::from(slots))));
-        }
+    if (rotation.slot_ms.is_some() || rotation.spare_slots.is_some())
+        && let Some(table) = scheduler(&mut document, pool)
+    {
+        set(table, "slot_ms", rotation.slot_ms.map(value));
+        set(table, "spare_slots", rotation.spare_slots.map(|slots| value(i64::from(slots))));
     }
     keep(path, &document)
 }

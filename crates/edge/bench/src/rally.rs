@@ -142,6 +142,9 @@ struct Recorded {
     ended: f64,
 }
 
+/// When an operation was how far, of what the cloud recorded.
+type Moment = fn(&Recorded) -> f64;
+
 /// What a client did, and the cloud's own record of the same operations.
 struct Driven {
     spans: Vec<Span>,
@@ -159,7 +162,7 @@ impl Driven {
     }
 
     /// From when the client began to a moment of the cloud's record, in milliseconds.
-    fn recorded_ms(&self, kind: &Kind, moment: fn(&Recorded) -> f64) -> Option<f64> {
+    fn recorded_ms(&self, kind: &Kind, moment: Moment) -> Option<f64> {
         let of_kind = self.recorded.iter().filter(|recorded| Some(recorded.action.as_str()) == kind.action);
         let moments: Vec<f64> = of_kind.map(moment).collect();
         let begun = mean(self.of(kind.name).map(|span| span.begun));
@@ -261,7 +264,7 @@ pub fn check(rounds: usize, only: Option<&str>) -> Result<Vec<Verdict>> {
 }
 
 /// Where the cloud's record says how far an operation was.
-const MOMENTS: [(&str, fn(&Recorded) -> f64); 2] =
+const MOMENTS: [(&str, Moment); 2] =
     [("took it", |recorded| recorded.taken), ("was done", |recorded| recorded.ended)];
 
 /// What is promised of a ratio, in words, and whether it holds.

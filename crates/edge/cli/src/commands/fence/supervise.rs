@@ -8,7 +8,7 @@ use std::env;
 use std::io;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -66,8 +66,8 @@ pub fn supervise(fences: &[&Config]) -> Outcome {
     ignore_hang_up();
     let name = |fence: &&Config| fence.pool.clone().unwrap_or_default();
     let mut pools: Vec<Pool> = fences.iter().map(name).map(Pool::new).collect();
-    for place in 0..pools.len() {
-        pools[place].begin(place, &events);
+    for (place, pool) in pools.iter_mut().enumerate() {
+        pool.begin(place, &events);
     }
     while pools.iter().any(Pool::runs) {
         match wait(&pools, &told) {
@@ -92,10 +92,7 @@ pub fn supervise(fences: &[&Config]) -> Outcome {
 /// Until something happens, or a daemon is to be begun again.
 fn wait(pools: &[Pool], told: &Receiver<Event>) -> Option<Event> {
     let Some(again) = pools.iter().filter_map(|pool| pool.again).min() else { return told.recv().ok() };
-    match told.recv_timeout(again.saturating_duration_since(Instant::now())) {
-        Ok(event) => Some(event),
-        Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
-    }
+    told.recv_timeout(again.saturating_duration_since(Instant::now())).ok()
 }
 
 /// Has all daemons end, in good order as long as that takes no longer than it may.

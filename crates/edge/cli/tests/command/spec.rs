@@ -137,6 +137,20 @@ fn a_dry_run_prints_the_phases_and_runs_nothing() {
 }
 
 #[test]
+fn a_job_of_a_file_from_somewhere_to_its_end_says_where_it_begins() {
+    let folder = folder();
+    let spec = folder.path().join("log.xml").display().to_string();
+    let target = "<Target><Path>data</Path><BlockSize>8192</BlockSize><BaseFileOffset>8388608</BaseFileOffset>\
+        <MaxFileSize>0</MaxFileSize></Target>";
+    let span =
+        format!("<TimeSpan><Duration>1</Duration><Warmup>0</Warmup><Targets>{target}</Targets></TimeSpan>");
+    fs::write(&spec, format!("<Profile><TimeSpans>{span}</TimeSpans></Profile>")).unwrap();
+    let done = run(&["load", "--spec", &spec, "--dry-run"]);
+    assert_eq!(done.code(), 0, "{done:?}");
+    assert!(done.stdout.contains("all from 8 MiB on"), "{}", done.stdout);
+}
+
+#[test]
 fn an_engine_that_loads_no_blocks_is_refused_even_if_lenient() {
     let folder = folder();
     let spec = folder.path().join("jobs.fio").display().to_string();

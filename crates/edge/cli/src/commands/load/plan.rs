@@ -70,8 +70,11 @@ fn line(job: &Job, plan: &Plan) -> String {
     let mut add = |part: String| {
         let _ = write!(text, ", {part}");
     };
-    if let Some(size_bytes) = job.size_bytes {
-        add(format!("{} from {}", format_bytes(size_bytes), format_bytes(load.start_bytes)));
+    let start = format_bytes(load.start_bytes);
+    match job.size_bytes {
+        Some(size_bytes) => add(format!("{} from {start}", format_bytes(size_bytes))),
+        None if load.start_bytes > 0 => add(format!("all from {start} on")),
+        None => {}
     }
     if let Some(rate) = load.rate {
         add(format!("{}/s", rate.per_second));

@@ -430,8 +430,13 @@ class Handler(BaseHTTPRequestHandler):
         return 200 if told else 202, told, []
 
 
+class Server(ThreadingHTTPServer):
+    # By default the kernel keeps five connections that a busy host has not accepted yet, and drops others.
+    request_queue_size = 128
+
+
 if __name__ == "__main__":
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = Server(("127.0.0.1", 0), Handler)
     server.scheme = "https" if len(sys.argv) > 1 else "http"
     if len(sys.argv) > 1:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -22,7 +22,7 @@ pub fn make(cloud: &OpenStack, name: &str) -> String {
     let metadata = BTreeMap::from([("a".to_owned(), "b".to_owned())]);
     let new = NewServer::new(name, "d", &metadata, ["f1", "i1"]);
     let (times, made) = cloud.perform("", &Operation::Create(new), soon());
-    assert!(times.was_accepted && times.request.is_some(), "{times:?}");
+    assert!(times.was_accepted && times.request.is_some(), "{times:?}: {made:?}");
     made.unwrap().unwrap()
 }
 

@@ -96,7 +96,7 @@ fn an_application_that_fails_is_an_error_of_its_user_with_a_picture() {
 name = "broken"
 recipe = "desktop-small"
 think = { least = "100ms", most = "200ms" }
-limits = { a = "1s", b = "2s", give_up = "3s" }
+limits = { a = "1s", b = "2s", give_up = "8s" }
 
 [[applications]]
 name = "crash"
@@ -118,7 +118,7 @@ operations = [{ name = "compress", group = "B", act = "start", until = "exit" }]
 "#;
     fs::write(&file, day).unwrap();
     let mut command = virtbench();
-    command.args(["study", "desktops", "--desktops", "1", "--time", "8s", "--json", "--day"]);
+    command.args(["study", "desktops", "--desktops", "1", "--time", "18s", "--json", "--day"]);
     let finished = finish(command.arg(&file).arg("--out").arg(&out).spawn().unwrap());
     assert_eq!(finished.code(), 5, "{finished:?}");
     let results = fs::read_to_string(out.join("results.jsonl")).unwrap();

@@ -118,10 +118,9 @@ impl Fence {
     pub fn submit(&mut self, now: Time, request: Request) {
         match self.check(&request) {
             Err(error) => self.ports.refuse(request.id, error),
-            Ok(()) => match self.cache.len() {
-                0 => self.submit_direct(now, &request),
-                1 => self.cache[0].submit(now, request, &mut self.ports),
-                _ => self.cache[request.disk.index()].submit(now, request, &mut self.ports),
+            Ok(()) => match self.partition(request.disk) {
+                Some(partition) => self.cache[partition].submit(now, request, &mut self.ports),
+                None => self.submit_direct(now, &request),
             },
         }
         self.dispatch(now);

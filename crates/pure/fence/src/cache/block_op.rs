@@ -80,6 +80,25 @@ impl Run {
 }
 
 impl BlockOp {
+    /// One that is no guest's, of no block of the cache yet.
+    pub(super) const fn own(step: Phase, key: u64) -> Self {
+        Self {
+            step,
+            request: NONE,
+            write: false,
+            key,
+            buffer: BufferId(0),
+            at_bytes: 0,
+            within: 0,
+            len_bytes: 0,
+            block: NONE,
+            old: NONE,
+            scratch: NONE,
+            next: NONE,
+            run: 0,
+        }
+    }
+
     pub(super) const fn guest(&self) -> Data {
         Data::Guest { buffer: self.buffer, at_bytes: self.at_bytes }
     }

@@ -5,7 +5,7 @@ use super::metadata::{ENTRY_BYTES, Entry, Kind};
 use super::table::{self, LOCKED, NONE, PENDING, State, WAITED};
 use super::{BLOCK_BYTES, Part, Partition};
 use crate::ports::{Owner, Ports};
-use crate::types::{BufferId, Data, DeviceOp, Effect, IoError, Op, Request, Time};
+use crate::types::{Data, DeviceOp, Effect, IoError, Op, Request, Time};
 
 impl Partition {
     pub(super) fn owner(&self, op: u32) -> Owner {
@@ -170,21 +170,8 @@ impl Partition {
         let Some(scratch) = self.scratch_free.pop() else { return };
         let key = self.table.key(block);
         self.table.pin(block);
-        let op = BlockOp {
-            step: Phase::BackRead,
-            request: NONE,
-            write: false,
-            key,
-            buffer: BufferId(0),
-            at_bytes: 0,
-            within: 0,
-            len_bytes: WHOLE,
-            block,
-            old: NONE,
-            scratch,
-            next: NONE,
-            run: self.write_back.epoch,
-        };
+        let run = self.write_back.epoch;
+        let op = BlockOp { len_bytes: WHOLE, block, scratch, run, ..BlockOp::own(Phase::BackRead, key) };
         let id = self.ops.insert(op);
         let io = self.fast_io(self.owner(id), table::disk_of(key), DeviceOp::Read, block, op.scratch());
         ports.enqueue(now, io);

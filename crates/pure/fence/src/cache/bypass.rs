@@ -21,9 +21,9 @@ use super::Partition;
 use super::block_op::{BlockOp, Part, Phase, Run};
 use super::bypass_state::{Sync, hull};
 use super::memory_log::Writer;
-use super::table::{self, LOCKED, NONE};
+use super::table::{self, LOCKED};
 use crate::ports::Ports;
-use crate::types::{BufferId, Data, DeviceOp, DiskId, IoError, Request, RequestId, Time};
+use crate::types::{Data, DeviceOp, DiskId, IoError, Request, RequestId, Time};
 
 /// What an error was that an earlier process has not told: `EIO`.
 const LOST: IoError = IoError::Device(5);
@@ -117,21 +117,7 @@ impl Partition {
             return;
         }
         past.sync = Some(Sync { covers: past.written, keys: past.since.take(), epoch });
-        let op = BlockOp {
-            step: Phase::PastSync,
-            request: NONE,
-            write: false,
-            key: table::key(disk.0, 0),
-            buffer: BufferId(0),
-            at_bytes: 0,
-            within: 0,
-            len_bytes: 0,
-            block: NONE,
-            old: NONE,
-            scratch: NONE,
-            next: NONE,
-            run: 0,
-        };
+        let op = BlockOp::own(Phase::PastSync, table::key(disk.0, 0));
         let id = self.ops.insert(op);
         let nothing = Part { within: 0, len_bytes: 0 };
         let io = self.slow_io(self.owner(id), op.key, DeviceOp::Flush, nothing, Data::None);

@@ -11,7 +11,7 @@
 
 use super::block_op::{BlockOp, Part, Phase};
 use super::commit_state::CommitStep;
-use super::table::{self, LOCKED, NONE, ON_LOG, PENDING, State, WRITING};
+use super::table::{self, LOCKED, ON_LOG, PENDING, State, WRITING};
 use super::trims::Trim;
 use super::{BLOCK_BYTES, Partition};
 use crate::ports::Ports;
@@ -117,23 +117,8 @@ impl Partition {
         part: Part,
         ports: &mut Ports,
     ) {
-        let new = BlockOp {
-            step,
-            request: NONE,
-            write: false,
-            key,
-            // No memory is in it: the trim's name.
-            buffer: BufferId(id),
-            at_bytes: 0,
-            within: 0,
-            len_bytes: 0,
-            block: NONE,
-            old: NONE,
-            scratch: NONE,
-            next: NONE,
-            run: 0,
-        };
-        let index = self.ops.insert(new);
+        // No memory is in it: the trim's name.
+        let index = self.ops.insert(BlockOp { buffer: BufferId(id), ..BlockOp::own(step, key) });
         let io = self.slow_io(self.owner(index), key, op, part, Data::None);
         ports.enqueue(now, io);
     }

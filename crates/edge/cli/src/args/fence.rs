@@ -180,6 +180,14 @@ pub struct PlanArgs {
     pub json: bool,
 }
 
+/// Which pools a command is about.
+#[derive(Debug, Args)]
+pub struct PoolArg {
+    /// Only this pool, of a configuration that has pools [default: all]
+    #[arg(long, value_name = "NAME")]
+    pub pool: Option<String>,
+}
+
 /// `virtbench fence format`
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -189,9 +197,8 @@ pub struct FormatArgs {
     /// The configuration, as for `fence serve`
     #[arg(value_name = "CONFIG")]
     pub config: PathBuf,
-    /// Only this pool, of a configuration that has pools [default: each in turn]
-    #[arg(long, value_name = "NAME")]
-    pub pool: Option<String>,
+    #[command(flatten)]
+    pub only: PoolArg,
     /// Give up whatever is on the devices
     #[arg(long)]
     pub force: bool,
@@ -204,9 +211,8 @@ pub struct ServeArgs {
     /// What to serve
     #[arg(value_name = "CONFIG")]
     pub config: PathBuf,
-    /// Only this pool, of a configuration that has pools
-    #[arg(long, value_name = "NAME")]
-    pub pool: Option<String>,
+    #[command(flatten)]
+    pub only: PoolArg,
     /// End when nobody holds the other end of stdin
     #[arg(long, hide = true, requires = "pool")]
     pub supervised: bool,
@@ -235,9 +241,8 @@ pub struct StatusArgs {
     /// The configuration that is served
     #[arg(value_name = "CONFIG")]
     pub config: PathBuf,
-    /// Only this pool, of a configuration that has pools
-    #[arg(long, value_name = "NAME")]
-    pub pool: Option<String>,
+    #[command(flatten)]
+    pub only: PoolArg,
     /// Again every second, until interrupted
     #[arg(long)]
     pub watch: bool,
@@ -262,9 +267,8 @@ pub struct InspectArgs {
     /// The configuration, as for `fence serve`
     #[arg(value_name = "CONFIG")]
     pub config: PathBuf,
-    /// Only this pool, of a configuration that has pools [default: each in turn]
-    #[arg(long, value_name = "NAME")]
-    pub pool: Option<String>,
+    #[command(flatten)]
+    pub only: PoolArg,
     /// Read every block that the cache holds and compare checksums
     #[arg(long)]
     pub data: bool,
@@ -289,9 +293,8 @@ pub struct CalibrateArgs {
     /// The configuration, as for `fence serve`
     #[arg(value_name = "CONFIG")]
     pub config: PathBuf,
-    /// Only this pool, of a configuration that has pools [default: each in turn]
-    #[arg(long, value_name = "NAME")]
-    pub pool: Option<String>,
+    #[command(flatten)]
+    pub only: PoolArg,
     /// How long each device is measured, a hundred batches at least
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_positive_duration_ns)]
     pub time: u64,
@@ -324,9 +327,8 @@ pub struct DrainArgs {
     /// The configuration, as for `fence serve`
     #[arg(value_name = "CONFIG")]
     pub config: PathBuf,
-    /// Only this pool, of a configuration that has pools [default: each in turn]
-    #[arg(long, value_name = "NAME")]
-    pub pool: Option<String>,
+    #[command(flatten)]
+    pub only: PoolArg,
     /// Give up what cannot be written back
     #[arg(long)]
     pub force: bool,

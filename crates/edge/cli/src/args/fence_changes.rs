@@ -66,6 +66,9 @@ pub struct AddArgs {
     /// Its part of the cache
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
     pub cache: Option<u64>,
+    /// How long a stream of its writes is before the rest of it goes past the cache [default: none does]
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub bypass: Option<u64>,
     /// Its time slots in a rotation
     #[arg(long, value_name = "N", value_parser = |text: &str| number(text, &SLOTS), default_value = "1")]
     pub slots: u32,

@@ -223,7 +223,8 @@ fn a_disk_comes_and_goes_and_the_others_keep_what_they_have() {
     let daemon = fence.serve();
     assert_eq!(fence.load("A", &[&WRITE[..], &["20"]].concat()).code(), 0);
     let third = fence.path("C");
-    let add = ["c", "--size", "8MiB", "--cache", "4MiB", "--socket", third.to_str().unwrap()];
+    let add =
+        ["c", "--size", "8MiB", "--cache", "4MiB", "--bypass", "1MiB", "--socket", third.to_str().unwrap()];
     assert_eq!(daemon.stop().code(), 0);
     refused(&fence.command("add", &["a", "--size", "8MiB", "--cache", "4MiB", "--export", "a"]), 2, "disk a");
     refused(
@@ -244,6 +245,7 @@ fn a_disk_comes_and_goes_and_the_others_keep_what_they_have() {
     assert_eq!(removed.code(), 0, "{removed:?}");
     let text = fs::read_to_string(fence.path("fence.toml")).unwrap();
     assert!(!text.contains("name = \"b\"") && text.contains("name = \"c\""), "{text}");
+    assert!(text.contains("bypass = \"1 MiB\""), "{text}");
     let daemon = fence.serve();
     for disk in ["A", "C"] {
         assert_eq!(fence.load(disk, &["--verify-only", "--size", "1MiB"]).code(), 0, "{disk}");

@@ -19,7 +19,7 @@ const STEPS: usize = 1000;
 /// Measures each pool's devices in turn, says how far predictions are off, and writes the files.
 pub fn execute(args: &CalibrateArgs) -> Outcome {
     let pools = load(&args.config)?;
-    let fences = chosen(&pools, args.pool.as_deref())?;
+    let fences = chosen(&pools, &args.only)?;
     if args.out.is_some() && fences.len() > 1 {
         return Err(Failure::message(Kind::Usage, format!("--out is of one pool: {}", pools.which())));
     }

@@ -13,7 +13,7 @@ use crate::say::tell;
 /// Each pool in turn.
 pub fn execute(args: &DrainArgs) -> Outcome {
     let pools = load(&args.config)?;
-    each(&chosen(&pools, args.pool.as_deref())?, |fence| drain_one(fence, args.force))
+    each(&chosen(&pools, &args.only)?, |fence| drain_one(fence, args.force))
 }
 
 /// Says what was written, and names what was given up.

@@ -17,7 +17,7 @@ pub fn execute(args: &InspectArgs) -> Outcome {
     interrupt::end_at_once("the devices are as they were: an inspection only reads");
     let pools = load(&args.config)?;
     let (mut all, mut failures) = (Vec::new(), Vec::new());
-    for fence in chosen(&pools, args.pool.as_deref())? {
+    for fence in chosen(&pools, &args.only)? {
         match looked_at(fence, args.data) {
             Ok(found) => {
                 failures.extend(judged(&found).map(|failure| within(fence, failure)));

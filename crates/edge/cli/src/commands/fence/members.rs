@@ -22,6 +22,7 @@ pub fn add(args: &AddArgs) -> Outcome {
     let disk = DiskTable {
         pool: config.pool.clone(),
         cache: args.cache.map(Size),
+        bypass: args.bypass.map(Size),
         slots: args.slots,
         share: args.share,
         socket: args.socket.clone(),

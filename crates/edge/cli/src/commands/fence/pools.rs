@@ -7,6 +7,7 @@ use virtbench_fence_daemon::admin::ResizeError;
 use virtbench_fence_daemon::config::{Config, Pools};
 
 use super::failed::{broken, failure};
+use crate::args::fence::PoolArg;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::say::tell;
 
@@ -21,8 +22,10 @@ pub fn load_again(path: &Path) -> Result<Pools, Failure> {
 }
 
 /// The fences that `--pool` names: all without it.
-pub fn chosen<'a>(pools: &'a Pools, pool: Option<&str>) -> Result<Vec<&'a Config>, Failure> {
-    pool.map_or_else(|| Ok(pools.all().iter().collect()), |name| named(pools, name).map(|one| vec![one]))
+pub fn chosen<'a>(pools: &'a Pools, only: &PoolArg) -> Result<Vec<&'a Config>, Failure> {
+    only.pool
+        .as_deref()
+        .map_or_else(|| Ok(pools.all().iter().collect()), |name| named(pools, name).map(|one| vec![one]))
 }
 
 /// The fence that `--pool` names, or the only one.

@@ -23,7 +23,7 @@ const END_LIMIT: Duration = Duration::from_secs(15);
 /// Serves until it is interrupted, which is how it ends well. Each of several pools has a process of its own.
 pub fn execute(args: &ServeArgs) -> Outcome {
     let pools = if args.supervised { load_again(&args.config) } else { load(&args.config) }?;
-    match &chosen(&pools, args.pool.as_deref())?[..] {
+    match &chosen(&pools, &args.only)?[..] {
         [fence] => serve(fence, args.supervised).map_err(|failure| within(fence, failure)),
         fences => supervise(fences),
     }
@@ -87,7 +87,7 @@ fn end_in_time(pool: String) -> io::Result<SyncSender<()>> {
 /// Prepares devices.
 pub fn format(args: &FormatArgs) -> Outcome {
     let pools = load(&args.config)?;
-    each(&chosen(&pools, args.pool.as_deref())?, |fence| {
+    each(&chosen(&pools, &args.only)?, |fence| {
         progress::during("formatting", || virtbench_fence_daemon::format(fence, args.force)).map_err(failure)
     })
 }

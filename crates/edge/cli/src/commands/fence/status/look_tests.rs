@@ -85,3 +85,13 @@ fn the_first_look_tells_all_and_the_table_has_what_there_is() {
     let rates = table::text(&look(Some(2.0)));
     assert!(rates.contains("reads/s") && rates.contains(" 100.0 "), "{rates}");
 }
+
+#[test]
+fn each_row_of_a_disk_in_a_pool_names_the_pool() {
+    let disks = ["a", "b"].map(|name| Disk { name: name.to_owned(), partition: Some(0) });
+    let text = table::text(&status(&disks, Some("ssd"), &Samples::parse(NOW), None));
+    let is_of_disk = |line: &&str| line.split_whitespace().any(|word| word == "a" || word == "b");
+    let tables = text.lines().take_while(|line| !line.starts_with("degraded: "));
+    let rows: Vec<&str> = tables.filter(is_of_disk).collect();
+    assert!(rows.len() > 6 && rows.iter().all(|row| row.starts_with("ssd: ")), "{text}");
+}

@@ -34,7 +34,7 @@ struct Watched<'a> {
 /// Prints what running daemons count.
 pub fn execute(args: &StatusArgs) -> Outcome {
     let pools = load(&args.config)?;
-    let fences = chosen(&pools, args.pool.as_deref())?;
+    let fences = chosen(&pools, &args.only)?;
     if args.raw && fences.len() > 1 {
         return Err(Failure::message(Kind::Usage, format!("--raw is of one pool: {}", pools.which())));
     }

@@ -47,6 +47,11 @@ fn some(value: Option<f64>, digits: usize) -> String {
     value.map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
 }
 
+/// A second, where the look was of a span of time.
+fn megabytes(status: &FenceStatus, bytes: f64) -> String {
+    format!("{:.1}", bytes / 1e6 / status.seconds.unwrap_or(1.0).max(1e-9))
+}
+
 fn percent(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), |value| format!("{:.1}%", value * 100.0))
 }
@@ -95,7 +100,7 @@ fn requests(status: &FenceStatus) -> Table {
             rate(disk.reads),
             rate(disk.writes),
             rate(disk.flushes),
-            format!("{:.1}", disk.bytes / 1e6 / status.seconds.unwrap_or(1.0).max(1e-9)),
+            megabytes(status, disk.bytes),
             disk.errors.to_string(),
             disk.under_way.to_string(),
             percent(disk.hit_ratio),
@@ -109,8 +114,7 @@ fn requests(status: &FenceStatus) -> Table {
 fn bypassed(status: &FenceStatus) -> Table {
     let mut table = Table::new(["past the cache", if status.seconds.is_some() { "MB/s" } else { "MB" }]);
     for disk in status.disks.iter().filter(|disk| disk.bypassed_bytes > 0.0) {
-        let mb = disk.bypassed_bytes / 1e6 / status.seconds.unwrap_or(1.0).max(1e-9);
-        table.rows.push(vec![disk.disk.clone(), format!("{mb:.1}")]);
+        table.rows.push(vec![name(disk), megabytes(status, disk.bypassed_bytes)]);
     }
     table
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Measures a guest of User Mode Linux by somebody else's tools, fio, iperf3 and nuttcp, beside virtbench's own agent, in turn, and prints
 # the medians and their ratio. As root: `appliance build` needs apt and mmdebstrap (`scripts/setup.sh appliances`), the guest its kernel
-# (`make uml-kernel` or `make uml`). This host needs iperf3, nuttcp, ssh and jq. What is measured is an argument: disk, network, or both.
+# (`make uml-kernel` or `make uml`). This host needs nuttcp, ssh and jq. What is measured is an argument: disk, network, or both.
 # ROUNDS (20), SECONDS_EACH (3) and SIZE (256MiB) change how much, VALUES=FILE keeps every value, behind those that are there already.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -11,13 +11,15 @@ rounds=${ROUNDS:-20} seconds=${SECONDS_EACH:-3} size=${SIZE:-256MiB}
 goal=5
 
 case $what in disk | network | both) ;; *) echo "uml-check: '$what' is neither disk nor network nor both" >&2; exit 2 ;; esac
-for tool in iperf3 jq nuttcp ssh ssh-keygen; do
-  command -v "$tool" > /dev/null || { echo "$tool is missing: apt install iperf3 jq nuttcp openssh-client" >&2; exit 4; }
+for tool in jq nuttcp ssh ssh-keygen; do
+  command -v "$tool" > /dev/null || { echo "$tool is missing: apt install jq nuttcp openssh-client" >&2; exit 4; }
 done
 [ -x "$virtbench" ] || { echo "$virtbench is missing: make whole, or VIRTBENCH=FILE" >&2; exit 4; }
 
-kept=${VIRTBENCH_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/virtbench}/uml-check
+cache=${VIRTBENCH_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/virtbench}
+kept=$cache/uml-check
 mkdir -p "$kept"
+[ "$what" = disk ] || scripts/setup-iperf3.sh
 [ -f "$kept/key" ] || ssh-keygen -q -t ed25519 -N '' -C uml-check -f "$kept/key"
 # The root is built once: it has the key in it.
 sed "s|@KEY@|$(cat "$kept/key.pub")|" scripts/uml-check.toml > "$kept/recipe.toml"
@@ -46,7 +48,7 @@ begin() {
   [ -s "$scratch/answer" ] || { echo "uml-check: the guest did not start" >&2; exit 6; }
   enter=$(jq -er .enter "$scratch/answer")
   agent=$(jq -er .agent "$scratch/answer")
-  address=$(jq -er '.ports["5201"]' "$scratch/answer" | cut -d: -f1)
+  address=$(jq -er '.ports["5000"]' "$scratch/answer" | cut -d: -f1)
   cat > "$scratch/ssh" << END
 Host guest
   HostName $address
@@ -57,7 +59,11 @@ Host guest
   UserKnownHostsFile /dev/null
   LogLevel ERROR
 END
+  [ "$what" = disk ] || in_guest "tar -C /srv/data -x && /srv/data/iperf3/iperf3 --server --daemon" < <(tar -C "$cache" -c iperf3)
 }
+
+# A command of the guest's.
+in_guest() { $enter ssh -F "$scratch/ssh" guest "$1"; }
 
 # What was measured: NAME TOOL VALUE, a line each.
 note() { echo "$1 $2 $3" >> "$values"; }
@@ -67,7 +73,7 @@ network_by_iperf3() {
   for way in to from; do
     reverse=$([ "$way" = from ] && echo --reverse || true)
     # shellcheck disable=SC2086
-    $enter iperf3 --client "$address" --time "$seconds" --omit 1 --length 128K --json $reverse > "$scratch/iperf3.json"
+    $enter "$cache/iperf3/iperf3" --client "$address" --time "$seconds" --omit 1 --length 128K --json $reverse > "$scratch/iperf3.json"
     note "tcp-$way-guest" iperf3 "$(jq -e '.end.sum_received.bits_per_second / 8e6' "$scratch/iperf3.json")"
   done
 }
@@ -95,13 +101,16 @@ disk_by_agent() {
   note "$1" agent "$(jq -e '.total.iops' "$scratch/load.json")"
 }
 
-disk_by_fio() {
+# Each I/O is handed over alone, which is fio's default, or all that are due at once, as virtbench does.
+disk_by_fio() { disk_by_fio_with "$1" "$2" "$3" "$4" fio ""; }
+disk_by_fio_batch() { disk_by_fio_with "$1" "$2" "$3" "$4" fio_batch "--iodepth_batch_submit=$4 --iodepth_batch_complete_max=$4"; }
+disk_by_fio_with() {
   local way
   way=$([ "$3" = 100 ] && echo randread || echo read)
-  $enter ssh -F "$scratch/ssh" guest "fio --name=check --filename=/srv/data/theirs --size=$(echo "$size" | sed 's/iB$//') --bs=$2 \
-    --rw=$way --iodepth=$4 --ioengine=io_uring --direct=1 --unlink=1 --ramp_time=1 --runtime=$seconds --time_based --randrepeat=0 \
-    --output-format=json" < /dev/null > "$scratch/fio.json"
-  note "$1" fio "$(jq -e '.jobs[0].read.iops' "$scratch/fio.json")"
+  in_guest "fio --name=check --filename=/srv/data/theirs --size=$(echo "$size" | sed 's/iB$//') --bs=$2 --rw=$way --iodepth=$4 $6 \
+    --ioengine=io_uring --direct=1 --unlink=1 --ramp_time=1 --runtime=$seconds --time_based --randrepeat=0 --output-format=json" \
+    < /dev/null > "$scratch/fio.json"
+  note "$1" "$5" "$(jq -e '.jobs[0].read.iops' "$scratch/fio.json")"
 }
 
 # in_turn ROUND WHAT ARGUMENTS... -- TOOLS...: who is first changes from round to round.
@@ -124,7 +133,7 @@ for round in $(seq "$rounds"); do
   if [ "$what" != disk ]; then in_turn "$round" network -- agent iperf3 nuttcp; fi
   if [ "$what" != network ]; then
     in_turn "$round" disk 4k-random-depth-1 4k 100 1 -- agent fio
-    in_turn "$round" disk 4k-random-depth-4 4k 100 4 -- agent fio
+    in_turn "$round" disk 4k-random-depth-4 4k 100 4 -- agent fio fio_batch
     in_turn "$round" disk 64k-sequential 64k 0 1 -- agent fio
   fi
 done
@@ -156,7 +165,7 @@ awk -v goal="$goal" '
     return text
   }
   END {
-    printf "%-18s %-7s %24s %24s  %s\n", "", "", "it", "our agent", "agent / it: median, its 95 % interval, of single rounds"
+    printf "%-18s %-9s %24s %24s  %s\n", "", "", "it", "our agent", "agent / it: median, its 95 % interval, of single rounds"
     for (i = 1; i <= count; i++) {
       name = names[i]
       tools = split(others[name], list_of, " ")
@@ -167,7 +176,7 @@ awk -v goal="$goal" '
         one = median(ratios(name, other))
         ratio = sprintf("%.3f, %s to %s, %.2f to %.2f", one, low, high, smallest, largest)
         far = one < 1 - goal / 100 || one > 1 + goal / 100
-        printf "%-18s %-7s %24s %24s  %s%s\n", name, other, theirs, ours, ratio, far ? ", beyond " goal " %" : ""
+        printf "%-18s %-9s %24s %24s  %s%s\n", name, other, theirs, ours, ratio, far ? ", beyond " goal " %" : ""
       }
     }
     print "I/Os a second, and MB/s of TCP: medians, in brackets the smallest and largest"

@@ -29,17 +29,12 @@ mod log;
 mod own_networks;
 #[cfg(feature = "full")]
 mod password_file;
-mod platform_profile;
 mod progress;
-#[cfg(feature = "full")]
-mod recipes;
 mod resume;
 mod say;
-mod small_file;
 mod study_file;
 mod text_table;
 mod watched;
-mod xdg;
 
 use std::process::ExitCode;
 

@@ -109,11 +109,14 @@ mod search;
 mod setup;
 mod studies;
 mod study_error;
+mod user_files;
 
 #[cfg(feature = "full")]
 pub use appliances::built::BuiltAppliance;
 #[cfg(feature = "full")]
 pub use appliances::place::check_native;
+#[cfg(feature = "full")]
+pub use appliances::recipes::{FoundRecipe, all_recipes, find_recipe};
 #[cfg(feature = "full")]
 pub use appliances::sides::{Sides, SidesError, SidesRequest, host_difference};
 #[cfg(feature = "full")]
@@ -125,7 +128,7 @@ pub use disks::disk::{DiskError, StudyDisk};
 pub use disks::images::{Images, ImagesError};
 pub use environments::{
     EnvironmentNames, EnvironmentUri, FoundEnvironments, LibvirtUri, MadeEnvironments, NamedEnvironment,
-    NamesError, QemuUri, UriError, split_machines,
+    NamesError, QemuUri, UriError, find_environments, find_homes,
 };
 pub use fence::{FenceDisks, FenceError, FenceOptions, FenceRequest, HostDeviceError};
 #[cfg(feature = "full")]
@@ -163,11 +166,12 @@ pub use studies::colocation::{
 #[cfg(feature = "full")]
 pub use studies::desktops::{
     DesktopAppliance, DesktopSource, DesktopsOptions, DesktopsPlace, DesktopsStudy, ExistingDesktops,
+    find_day,
 };
 pub use studies::grid::definition::{Grid, GridError, check_plan};
 pub use studies::grid::points::measure_points;
 pub use studies::grid::schedule::{ScheduledPoint, schedule};
-pub use studies::grid::{Adapters, Before, Compare, GridOptions, NativeVsVm};
+pub use studies::grid::{Adapters, Before, Compare, GridOptions, MachineAndVm, NativeVsVm, USUAL_ADAPTERS};
 pub use studies::network::{NetworkOptions, NetworkStudy, has_vhost, network_machine};
 #[cfg(feature = "full")]
 pub use studies::oltp::{
@@ -176,14 +180,15 @@ pub use studies::oltp::{
 };
 #[cfg(feature = "full")]
 pub use studies::operations::{
-    OperationsStudy, PlatformChoice, Tenants, estimate_operations, mix_on, run_operations, tenant_job,
+    OperationsOptions, OperationsStudy, PlatformChoice, Tenants, estimate_operations, find_mix, mix_on,
+    run_operations, tenant_job,
 };
-pub use studies::platform::PlatformStudy;
+pub use studies::platform::{PlatformOptions, PlatformProfile, PlatformStudy};
 #[cfg(feature = "full")]
 pub use studies::predictions::{
     ApplicationsError, Cases, CasesError, CommandProfile, MAX_COSTS_BYTES, Metric, NativeSide, Predictions,
     Verified, VerifyInputs, VmOptions, measure_costs, own_workload, parse_costs, predict_again,
-    profile_command, profiler_failure, run_model_load, verify,
+    profile_command, profiler_failure, run_model_load, untried, verify,
 };
 #[cfg(feature = "full")]
 pub use studies::tiles::{
@@ -191,3 +196,4 @@ pub use studies::tiles::{
     TileFileMember, TileMember, TilesHosting, TilesOptions, TilesPlace, TilesStudy, generator_command,
 };
 pub use study_error::StudyError;
+pub use user_files::{read_user_file, user_folder};

@@ -1,16 +1,12 @@
 //! `virtbench study platform`
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use clap::Args;
-use virtbench_record::PlatformPlan;
+use clap::{Args, ValueEnum};
+use virtbench_study::{PlatformOptions, PlatformProfile};
 
 use super::folder::FolderArgs;
 use super::qemu::AcceleratorArg;
-use crate::exit::{Failure, Kind};
-use crate::platform_profile::{PartOptions, ProfileArg, domains, names};
-use crate::small_file;
 
 /// `virtbench study platform`
 #[derive(Debug, Args)]
@@ -77,54 +73,33 @@ pub struct PlatformStudyArgs {
 }
 
 impl PlatformStudyArgs {
-    /// What is measured, in VMs and on this host, or in two environments: each as it was written, and its name.
-    ///
-    /// # Errors
-    /// A domain is named that the profile does not have, or the weights cannot be used.
-    pub fn plan(&self, named: Option<[(String, String); 2]>) -> Result<PlatformPlan, Failure> {
-        let usage = |why: String| Failure::message(Kind::Usage, why);
-        let texts = named.as_ref().map(|[base, subject]| [base.0.as_str(), subject.0.as_str()]);
-        let options = PartOptions {
-            accelerator: self.accelerator.wanted().name(),
-            target_dir: self.target_dir.as_deref(),
-            environments: texts,
-        };
-        let mut all = domains(self.profile, &options);
-        let known: Vec<String> = all.iter().map(|domain| domain.name.clone()).collect();
-        let unknown = |name: &&String| !known.contains(name);
-        if let Some(name) = self.domains.iter().find(unknown) {
-            let profile = self.profile.name();
-            let elsewhere = if names().contains(name) { "; --profile full has it" } else { "" };
-            return Err(usage(format!(
-                "--domains: {name} is none of the profile {profile}: {}{elsewhere}",
-                known.join(", ")
-            )));
-        }
-        all.retain(|domain| self.domains.is_empty() || self.domains.contains(&domain.name));
-        let weights = self.weights()?;
-        if let Some(name) = weights.keys().find(|name| !known.contains(name)) {
-            return Err(usage(format!("--weights: {name} is no domain: {}", known.join(", "))));
-        }
-        if weights.values().any(|weight| !weight.is_finite() || *weight < 0.0) {
-            return Err(usage("--weights: a weight is zero or more".into()));
-        }
-        Ok(PlatformPlan {
-            profile: self.profile.name().into(),
-            domains: all,
+    /// The same as the study takes it.
+    pub fn options(&self) -> PlatformOptions {
+        PlatformOptions {
+            profile: match self.profile {
+                ProfileArg::Minute => PlatformProfile::Minute,
+                ProfileArg::Quick => PlatformProfile::Quick,
+                ProfileArg::Full => PlatformProfile::Full,
+            },
+            domains: self.domains.clone(),
             repetitions: self.repetitions,
-            weights,
-            accelerator: self.accelerator.wanted().name().into(),
-            environments: named.map_or_else(Vec::new, |named| named.map(|(_, name)| name).into()),
-            reference: None,
+            weights: self.weights.clone(),
+            environments: self.environment.clone(),
+            reference: self.reference.clone(),
+            accelerator: self.accelerator.wanted(),
+            target_dir: self.target_dir.clone(),
             seed: self.seed,
-        })
+        }
     }
+}
 
-    fn weights(&self) -> Result<BTreeMap<String, f64>, Failure> {
-        let Some(path) = &self.weights else { return Ok(BTreeMap::new()) };
-        let refused =
-            |why: String| Failure::message(Kind::Usage, format!("--weights {}: {why}", path.display()));
-        let text = small_file::read(path).map_err(|error| refused(error.to_string()))?;
-        toml::from_str(&text).map_err(|error| refused(error.to_string()))
-    }
+/// How much is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ProfileArg {
+    /// Under two minutes
+    Minute,
+    /// Under half an hour
+    Quick,
+    /// Hours
+    Full,
 }

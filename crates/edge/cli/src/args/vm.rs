@@ -4,13 +4,12 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::Args;
-use virtbench_study::VmOptions;
+use virtbench_study::{VmOptions, read_user_file};
 use virtbench_units::{parse_bytes, parse_positive_duration_ns};
 
 use super::GuestArgs;
 use super::qemu::QemuArgs;
 use crate::exit::{Failure, Kind};
-use crate::small_file;
 
 /// What the VM is made of.
 #[derive(Debug, Clone, Args)]
@@ -58,7 +57,7 @@ impl VmArgs {
     /// The file of reference applications cannot be read.
     pub fn options(&self, vcpus: u32, folder: PathBuf) -> Result<VmOptions, Failure> {
         let read = |path: &PathBuf| {
-            small_file::read(path)
+            read_user_file(path)
                 .map_err(|error| Failure::message(Kind::Usage, format!("{}: {error}", path.display())))
         };
         Ok(VmOptions {

@@ -8,12 +8,13 @@ mod run;
 mod words;
 
 use virtbench_appliance::{ApplianceError, Removed, Store, remove, remove_unused, shell};
+use virtbench_study::{FoundRecipe, all_recipes, find_recipe};
 
 use crate::args::appliance::{ApplianceCommand, ApplianceRemoveArgs, ApplianceShellArgs};
+use crate::commands::study_runs::study_failure;
 use crate::exit::Outcome;
 use crate::interrupt;
-use crate::recipes;
-use crate::say::{finish, say};
+use crate::say::{finish, say, tell};
 
 use crate::appliance_failure::failure;
 use words::on_disk;
@@ -30,15 +31,20 @@ pub fn execute(command: &ApplianceCommand) -> Outcome {
     }
 }
 
+/// All recipes that have a name. Of files that cannot be used it is said why.
+fn recipes() -> Vec<FoundRecipe> {
+    all_recipes(&mut |error| tell!("left out: {error}"))
+}
+
 fn open(args: &ApplianceShellArgs) -> Outcome {
     let store = Store::of_user();
-    let appliance = match recipes::find(&args.recipe) {
+    let appliance = match find_recipe(&args.recipe) {
         Ok(found) => store.find(&found.recipe).map_err(failure)?,
         // It may be of a file that is elsewhere.
         Err(unknown) => {
             let built = store.built().map_err(failure)?;
             let named = built.into_iter().find(|appliance| appliance.manifest.name == args.recipe);
-            Some(named.ok_or(unknown)?)
+            Some(named.ok_or_else(|| study_failure(unknown))?)
         }
     };
     let appliance = appliance.ok_or_else(|| failure(ApplianceError::NotBuilt(args.recipe.clone())))?;
@@ -52,7 +58,7 @@ fn take_away(args: &ApplianceRemoveArgs) -> Outcome {
     let removed = match &args.name {
         Some(name) => remove(&store, name, stop),
         None => {
-            let wanted: Vec<_> = recipes::all().into_iter().map(|found| found.recipe).collect();
+            let wanted: Vec<_> = recipes().into_iter().map(|found| found.recipe).collect();
             remove_unused(&store, &wanted, stop)
         }
     };

@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
-use virtbench_study::Grid;
+use virtbench_study::{Grid, read_user_file};
 
 use crate::exit::{Failure, Kind};
-use crate::small_file;
 
 /// [ESX Disk 2003]'s grid of this name, or the one in the file of this name.
 pub fn read(name: &str) -> Result<Grid, Failure> {
@@ -21,7 +20,7 @@ pub fn read_named(name: &str, quick: fn() -> Grid, paper: fn() -> Grid) -> Resul
         "quick" => Ok(quick()),
         "paper" => Ok(paper()),
         file => {
-            let text = small_file::read(Path::new(file)).map_err(|error| {
+            let text = read_user_file(Path::new(file)).map_err(|error| {
                 let message =
                     format!("--grid {file}: neither quick nor paper nor a file that can be read: {error}");
                 Failure::message(Kind::Usage, message)

@@ -30,6 +30,7 @@ pub mod report;
 pub mod run;
 pub mod saturate;
 pub mod study;
+pub mod study_runs;
 pub mod surface;
 #[cfg(feature = "full")]
 pub mod sweep;

@@ -5,5 +5,6 @@ pub(crate) mod joined;
 pub(crate) mod place;
 pub(crate) mod preparing;
 pub(crate) mod processors;
+pub(crate) mod recipes;
 pub(crate) mod sides;
 pub(crate) mod tried;

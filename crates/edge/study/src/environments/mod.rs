@@ -8,8 +8,7 @@ mod uri;
 
 #[cfg(feature = "full")]
 pub(crate) use cluster::{ClusterGuest, is_cluster};
-pub use homes::split_machines;
 pub(crate) use homes::{homes, housed, in_words};
 pub use made::{FoundEnvironments, MadeEnvironments};
-pub use names::{EnvironmentNames, NamesError};
+pub use names::{EnvironmentNames, NamesError, find_environments, find_homes};
 pub use uri::{EnvironmentUri, LibvirtUri, NamedEnvironment, QemuUri, UriError};

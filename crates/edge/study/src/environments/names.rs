@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use thiserror::Error;
 
+use super::homes::split_machines;
 use super::uri::{NamedEnvironment, UriError};
+use crate::user_files::user_folder;
 
 /// The file's name, in the current folder or in the user's configuration.
 const FILE: &str = "virtbench.toml";
@@ -87,6 +89,29 @@ impl EnvironmentNames {
             None => NamedEnvironment::parse(text)?,
         })
     }
+}
+
+/// The environments that are written so: as they are, or by the names of the `virtbench.toml` that holds here.
+///
+/// # Errors
+/// One is none, or the file of names cannot be read.
+pub fn find_environments(texts: &[String]) -> Result<Vec<NamedEnvironment>, NamesError> {
+    let configuration = user_folder("XDG_CONFIG_HOME", ".config");
+    let names = EnvironmentNames::find(Path::new("."), configuration.as_deref())?;
+    texts.iter().map(|text| names.resolve(text)).collect()
+}
+
+/// The environments that machines live in, each as often as it takes machines in a row (`*N`).
+///
+/// # Errors
+/// As [`find_environments`].
+pub fn find_homes(texts: &[String]) -> Result<Vec<NamedEnvironment>, NamesError> {
+    let parted: Vec<(&str, usize)> =
+        texts.iter().map(|text| split_machines(text)).collect::<Result<_, _>>()?;
+    let environments =
+        find_environments(&parted.iter().map(|(text, _)| (*text).to_owned()).collect::<Vec<_>>())?;
+    let each = environments.into_iter().zip(&parted);
+    Ok(each.flat_map(|(environment, (_, machines))| vec![environment; *machines]).collect())
 }
 
 fn read(path: &Path) -> io::Result<String> {

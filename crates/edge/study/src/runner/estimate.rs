@@ -29,6 +29,12 @@ impl Estimate {
         Self { measurements, machines, total_ns: Some(total_ns), moments_ns, is_bound, besides }
     }
 
+    /// The same of a run that measures nothing anew.
+    #[must_use]
+    pub fn of_nothing(self) -> Self {
+        Self { measurements: 0, total_ns: Some(0), besides: None, ..self }
+    }
+
     /// The same, as the most that there can be.
     pub(crate) fn at_most(self) -> Self {
         Self { is_bound: true, ..self }

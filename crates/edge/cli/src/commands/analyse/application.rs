@@ -13,7 +13,7 @@ use crate::say::print_json;
 use crate::text_table::{TextTable, left, right};
 
 /// Seed of the bootstraps: the same table always comes to the same conclusions.
-const SEED: u64 = 2_014;
+pub(super) const SEED: u64 = 2_014;
 /// The least width of a column of numbers.
 const WIDTH: u16 = 12;
 

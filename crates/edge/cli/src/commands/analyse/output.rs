@@ -9,7 +9,7 @@ use virtbench_record::Conclusion;
 use virtbench_report::Takeaway;
 
 use crate::args::analyse::AnalyseArgs;
-use crate::commands::study::conclusion;
+use crate::commands::study_runs::conclusion;
 use crate::progress;
 
 /// Computes the intervals, of which a large table has many.

@@ -6,14 +6,12 @@ use virtbench_model::{TilesAnalysis, analyse_tiles, summarise_tiles};
 use virtbench_record::TileTable;
 use virtbench_report::{TilesPage, with_unit};
 
+use super::application::SEED;
 use super::output::{comparing, concluded, save, sentences};
 use crate::args::analyse::AnalyseArgs;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::say::print_json;
 use crate::text_table::{TextTable, left, right};
-
-/// Seed of the bootstraps: the same table always comes to the same conclusions.
-const SEED: u64 = 2_014;
 
 /// Scores the tiles of each configuration.
 pub fn show(args: &AnalyseArgs, table: &TileTable) -> Outcome {

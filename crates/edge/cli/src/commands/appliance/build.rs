@@ -6,15 +6,16 @@ use indicatif::ProgressBar;
 use serde::Serialize;
 use virtbench_appliance::{BuildOptions, Phase, Progress, Store, build};
 use virtbench_recipe::Manifest;
+use virtbench_study::find_recipe;
 
 use crate::args::appliance::ApplianceBuildArgs;
+use crate::commands::study_runs::study_failure;
 use crate::exit::Outcome;
 use crate::say::{self, print_json, say, tell};
 use crate::{interrupt, progress};
 
 use super::words::on_disk;
 use crate::appliance_failure::failure;
-use crate::recipes;
 
 /// Off a terminal it is said so often that a phase goes on.
 const INTERVAL: Duration = Duration::from_secs(10);
@@ -29,7 +30,7 @@ struct Answer<'a> {
 
 /// Builds an appliance, or finds it.
 pub fn execute(args: &ApplianceBuildArgs) -> Outcome {
-    let found = recipes::find(&args.recipe)?;
+    let found = find_recipe(&args.recipe).map_err(study_failure)?;
     let options = BuildOptions { update: args.update, limit: args.limit, stop: interrupt::flag() };
     let mut shown = Shown::new(&found.recipe.name);
     let done = build(&Store::of_user(), &found.recipe, options, &mut |now| shown.tell(&now));

@@ -15,7 +15,6 @@ use crate::text_table::{TextTable, left, right};
 
 use super::words::on_disk;
 use crate::appliance_failure::failure;
-use crate::recipes;
 
 /// A recipe, and what was built of it.
 #[derive(Serialize)]
@@ -84,7 +83,7 @@ fn look() -> Result<Listed, virtbench_appliance::ApplianceError> {
     let store = Store::of_user();
     let mut others = store.built()?;
     let mut appliances = Vec::new();
-    for found in recipes::all() {
+    for found in super::recipes() {
         let built = store.find(&found.recipe)?;
         if let Some(built) = &built {
             others.retain(|other| other.manifest.digest != built.manifest.digest);

@@ -5,10 +5,10 @@ use std::path::Path;
 use serde::de::DeserializeOwned;
 use virtbench_fence_evaluation::Settings;
 use virtbench_fence_sim::disk::{SeekCurve, SsdModel};
+use virtbench_study::read_user_file;
 
 use crate::args::fence::{Seek, WorldArgs};
 use crate::exit::{Failure, Kind};
-use crate::small_file;
 
 /// The settings: the file's, then the options'.
 pub fn settings(args: &WorldArgs) -> Result<Settings, Failure> {
@@ -22,7 +22,7 @@ pub fn settings(args: &WorldArgs) -> Result<Settings, Failure> {
 pub fn read<T: DeserializeOwned>(option: &str, path: &Path) -> Result<T, Failure> {
     let wrong =
         |error: String| Failure::message(Kind::Usage, format!("{option} {}: {error}", path.display()));
-    let text = small_file::read(path).map_err(wrong)?;
+    let text = read_user_file(path).map_err(wrong)?;
     toml::from_str(&text).map_err(|error| wrong(error.to_string()))
 }
 

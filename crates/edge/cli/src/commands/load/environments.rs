@@ -19,7 +19,7 @@ use super::repetitions::Repetitions;
 use super::{export, options, plan, report};
 use crate::args::LoadArgs;
 use crate::commands::environments;
-use crate::commands::study::study_failure;
+use crate::commands::study_runs::study_failure;
 use crate::exit::{Failure, Outcome};
 use crate::lab_failure::lab_kind;
 use crate::say::tell;

@@ -1,6 +1,6 @@
 //! Requests of the kernel that wait for their answers.
 
-use fuser::{Errno, ReplyData, ReplyEmpty, ReplyWrite};
+use fuser::{ReplyData, ReplyEmpty, ReplyWrite};
 
 /// A request of the kernel that waits for its answer.
 pub(super) enum Waiting {
@@ -16,9 +16,9 @@ impl Waiting {
             (Self::Read(reply), Ok(_)) => reply.data(data),
             (Self::Write(reply), Ok(written)) => reply.written(written),
             (Self::Flush(reply), Ok(_)) => reply.ok(),
-            (Self::Read(reply), Err(errno)) => reply.error(Errno::from_i32(errno)),
-            (Self::Write(reply), Err(errno)) => reply.error(Errno::from_i32(errno)),
-            (Self::Flush(reply), Err(errno)) => reply.error(Errno::from_i32(errno)),
+            (Self::Read(reply), Err(errno)) => reply.error(fuser::Errno::from_i32(errno)),
+            (Self::Write(reply), Err(errno)) => reply.error(fuser::Errno::from_i32(errno)),
+            (Self::Flush(reply), Err(errno)) => reply.error(fuser::Errno::from_i32(errno)),
         }
     }
 }

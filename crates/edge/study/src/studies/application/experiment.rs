@@ -1,6 +1,6 @@
 //! The study of an application as a user asks for it: a file, and the recipes that it names.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use virtbench_recipe::Recipe;
 use virtbench_record::{ApplianceSide, ApplicationLoad, ApplicationPlan, ApplicationTier};
@@ -11,6 +11,7 @@ use super::members::LoadedAppliances;
 use super::run::ApplicationStudy;
 use crate::appliances::built::BuiltAppliance;
 use crate::appliances::place::check_native;
+use crate::appliances::recipes::find_recipe_beside;
 use crate::guests::GuestChoice;
 use crate::runner::estimate::Estimate;
 use crate::runner::experiment::Experiment;
@@ -41,6 +42,29 @@ pub struct ApplicationOptions {
 }
 
 impl ApplicationOptions {
+    /// The study of a file with what is to be otherwise, whose recipes are looked for beside it. What no file says has its default.
+    ///
+    /// # Errors
+    /// The file cannot be used, also as it was changed, or a recipe cannot be found.
+    pub fn of_file(path: &Path, change: impl FnOnce(&mut ApplicationFile)) -> Result<Self, StudyError> {
+        let mut file = ApplicationFile::find(path)?;
+        change(&mut file);
+        file.check().map_err(|why| StudyError::input(format!("{}: {why}", path.display())))?;
+        let find = |name: &str| find_recipe_beside(path, name).map(|found| found.recipe);
+        let neighbour =
+            file.neighbour.as_ref().map(|other| find(other.appliance.as_ref().unwrap_or(&file.appliance)));
+        Ok(Self {
+            recipe: find(&file.appliance)?,
+            neighbour: neighbour.transpose()?,
+            tiers: file.tiers.iter().map(|tier| find(&tier.appliance)).collect::<Result<_, _>>()?,
+            file,
+            seed: 1,
+            guests: GuestChoice::default(),
+            network: "user".to_owned(),
+            target_dir: None,
+        })
+    }
+
     /// The appliances of further tiers, built where they have not been.
     fn tiers(&self, progress: &mut Progress<'_>) -> Result<Vec<ApplianceLoad>, StudyError> {
         let files = self.file.tiers.iter().zip(&self.tiers);

@@ -1,5 +1,7 @@
 //! A study of an application as a user writes it.
 
+use std::path::Path;
+
 use serde::Deserialize;
 use thiserror::Error;
 use virtbench_record::{ApplicationMetric, Better};
@@ -8,7 +10,11 @@ use virtbench_units::{parse_bytes, parse_duration_ns};
 use super::data_disks::DataPlace;
 use super::metrics::Metrics;
 use crate::runner::host_name::is_host_name;
+use crate::study_error::StudyError;
+use crate::user_files::read_user_file;
 
+/// The study that comes with virtbench: the name that stands for its file, and the file.
+const SUPPLIED: (&str, &str) = ("redis", include_str!("../../../../../../docs/applications/redis.toml"));
 /// How long a client may take where nothing is said, in nanoseconds.
 const LIMIT_NS: u64 = 600_000_000_000;
 /// The most further tiers: each pair has a cable.
@@ -135,6 +141,25 @@ struct NeighbourTable {
 }
 
 impl ApplicationFile {
+    /// The file at `path`, or the one that comes with virtbench by this name.
+    ///
+    /// # Errors
+    /// It cannot be read, or is invalid.
+    pub fn find(path: &Path) -> Result<Self, StudyError> {
+        let usage = |why: String| StudyError::input(format!("{}: {why}", path.display()));
+        let text = match path == Path::new(SUPPLIED.0) && !path.exists() {
+            true => SUPPLIED.1.to_owned(),
+            false => read_user_file(path).map_err(usage)?,
+        };
+        Self::parse(&text).map_err(|error| usage(error.to_string()))
+    }
+
+    /// So many run beside it instead; without any there is no other load.
+    pub fn set_neighbours(&mut self, neighbours: u32) {
+        self.neighbours = neighbours;
+        self.neighbour = self.neighbour.take().filter(|_| neighbours > 0);
+    }
+
     /// Reads it.
     ///
     /// # Errors

@@ -8,6 +8,6 @@ mod source;
 mod standing;
 
 pub use appliance::DesktopAppliance;
-pub use experiment::{DesktopsOptions, DesktopsPlace};
+pub use experiment::{DesktopsOptions, DesktopsPlace, find_day};
 pub use run::DesktopsStudy;
 pub use source::{DesktopSource, ExistingDesktops};

@@ -13,6 +13,9 @@ use crate::guests::ApplianceGuests;
 /// How long a desktop that is there already may take to accept a connection, for each of its addresses.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 
+/// Where the password of existing desktops is looked for if none is given.
+const PASSWORD_VARIABLE: &str = "VIRTBENCH_VNC_PASSWORD";
+
 /// Where users find their desktops.
 #[derive(Debug)]
 pub enum DesktopSource {
@@ -47,6 +50,12 @@ pub struct ExistingDesktops {
 }
 
 impl ExistingDesktops {
+    /// Those at these addresses, which ask for this password; else for that in the environment variable, if it is set.
+    #[must_use]
+    pub fn at(addresses: Vec<VncAddress>, password: Option<String>) -> Self {
+        Self { addresses, password: password.or_else(|| std::env::var(PASSWORD_VARIABLE).ok()) }
+    }
+
     /// The ways to the first ones. That one cannot be reached is for its user to tell.
     pub(super) fn desks(&self, count: u32) -> Vec<Desk> {
         let desk = |address: &VncAddress| {

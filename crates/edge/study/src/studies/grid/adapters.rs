@@ -16,6 +16,9 @@ use crate::studies::grid::points::measure_points;
 use crate::study_error::StudyError;
 use virtbench_runs::RunFolder;
 
+/// What is compared where nothing is named: three paravirtual or modern ones, and the LSI Logic of [ESX Adapters 2006].
+pub const USUAL_ADAPTERS: [&str; 4] = ["virtio-blk", "virtio-scsi", "nvme", "mptsas1068"];
+
 /// A study of configurations of a VM's disk.
 #[derive(Debug, Clone)]
 pub struct Adapters {

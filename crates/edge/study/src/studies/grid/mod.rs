@@ -8,7 +8,7 @@ mod options;
 pub(crate) mod points;
 pub(crate) mod schedule;
 
-pub use adapters::Adapters;
+pub use adapters::{Adapters, USUAL_ADAPTERS};
 pub use compare::Compare;
-pub use native_vs_vm::NativeVsVm;
+pub use native_vs_vm::{MachineAndVm, NativeVsVm};
 pub use options::{Before, GridOptions};

@@ -1,5 +1,6 @@
 //! The study of management operations: how fast a platform's control plane is ([Platform 2014], sections III.C and IV.C).
 
+mod experiment;
 mod fleet;
 mod log;
 mod management;
@@ -15,6 +16,7 @@ mod steady_tests;
 mod tally;
 mod tenants;
 
+pub use experiment::{OperationsOptions, find_mix};
 pub(crate) use fleet::Fleet;
 pub(crate) use piece::{PieceLoad, Starts, measure_piece};
 pub use platform::PlatformChoice;

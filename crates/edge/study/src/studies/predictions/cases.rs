@@ -1,13 +1,17 @@
 //! The file of cases: applications that predictions are tried on.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use serde::Deserialize;
 use thiserror::Error;
 use virtbench_record::{Case, CaseSet};
+use virtbench_runs::{FolderError, read_provenance};
 
 use super::metric::Metric;
 use super::verify::own_workload;
+use crate::study_error::StudyError;
+use crate::user_files::read_user_file;
 
 /// The most applications in a file.
 const MOST_CASES: usize = 1000;
@@ -55,6 +59,27 @@ struct File {
 }
 
 impl Cases {
+    /// The cases of these names in a file; all where there are no names.
+    ///
+    /// # Errors
+    /// The file cannot be read or is invalid, or there is no case of a name.
+    pub fn of_file(path: &Path, only: &[String]) -> Result<Self, StudyError> {
+        let wrong = |why: String| StudyError::input(format!("{}: {why}", path.display()));
+        let cases =
+            Self::parse(&read_user_file(path).map_err(wrong)?).map_err(|error| wrong(error.to_string()))?;
+        cases.only(only).map_err(|error| StudyError::input(format!("--only: {error}")))
+    }
+
+    /// Those of the run in a folder, as its file may have changed or be gone.
+    ///
+    /// # Errors
+    /// There is no run of predictions.
+    pub fn of_run(folder: &Path) -> Result<Self, StudyError> {
+        let other = || FolderError::OtherPlan { path: folder.to_owned(), field: "the study".into() };
+        let plan = read_provenance(folder)?.plan.predictions().cloned().ok_or_else(other)?;
+        Ok(Self { set: plan.set, cases: plan.cases })
+    }
+
     /// Reads a file of cases.
     ///
     /// # Errors

@@ -28,6 +28,6 @@ pub use model_load::run_model_load;
 pub use native_folder::NativeSide;
 pub use options::VmOptions;
 pub use profile::{CommandProfile, profile_command, profiler_failure};
-pub use run::predict_again;
+pub use run::{predict_again, untried};
 pub use study::Predictions;
 pub use verify::{Verified, VerifyInputs, own_workload, verify};

@@ -30,7 +30,16 @@ pub fn missing_trials(provenance: &Provenance, trials: &[Trial]) -> Vec<(u32, Ve
     all.filter(|(_, cases)| !cases.is_empty()).collect()
 }
 
-/// Tries whatever of the folder's plan is missing. `brought` are costs that were measured before; without them they are
+/// The applications of a run's plan that no trial is of.
+#[must_use]
+pub fn untried(provenance: &Provenance, trials: &[Trial]) -> Vec<String> {
+    let planned = provenance.plan.predictions().into_iter().flat_map(|plan| &plan.cases);
+    let missing = planned.filter(|case| !trials.iter().any(|trial| trial.case == case.name));
+    missing.map(|case| case.name.clone()).collect()
+}
+
+/// Tries whatever of the folder's plan is missing, in a loop of its own and not the runner's: a case that fails leaves a note and no
+/// record, and of a trial all cases are measured natively before the first of them is in a VM, so that a record is not one step. `brought` are costs that were measured before; without them they are
 /// measured here. A case that fails is left out with a note, and the others go on.
 ///
 /// # Errors

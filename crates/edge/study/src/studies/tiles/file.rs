@@ -1,11 +1,18 @@
 //! A tile as a user writes it.
 
+use std::path::Path;
+
 use thiserror::Error;
+use virtbench_recipe::Recipe;
 use virtbench_record::{TileClient, TileLevels, TileLoad, TileLoadKind, TileMemberPlan};
 use virtbench_units::{parse_bytes, parse_duration_ns, parse_positive_duration_ns};
 
 use super::file_values::{FileTable, LevelsTable, LoadTable, MemberTable, NetworkWord};
+use super::supplied::{SUPPLIED_TILES, SuppliedTile};
 use super::uses;
+use crate::appliances::recipes::{find_recipe, find_recipe_beside};
+use crate::study_error::StudyError;
+use crate::user_files::read_user_file;
 
 /// The most members of a tile.
 const MOST_MEMBERS: usize = 64;
@@ -52,6 +59,37 @@ pub struct TileFile {
 }
 
 impl TileFile {
+    /// The tile of this name, or in the file of this name.
+    ///
+    /// # Errors
+    /// There is none, or it is invalid.
+    pub fn find(name: &str) -> Result<Self, StudyError> {
+        let usage = |why: String| StudyError::input(format!("--tile {name}: {why}"));
+        let text = match supplied(name) {
+            Some(tile) => tile.text.to_owned(),
+            None => read_user_file(Path::new(name)).map_err(|why| match Path::new(name).is_file() {
+                true => usage(why),
+                false => {
+                    let names = SUPPLIED_TILES.map(|tile| tile.name).join(", ");
+                    usage(format!("{why}; a tile is a file, or one of {names}"))
+                }
+            })?,
+        };
+        Self::parse(&text).map_err(|error| usage(error.to_string()))
+    }
+
+    /// The recipes of the members of the tile that was found by this name: those of a file are looked for beside it.
+    ///
+    /// # Errors
+    /// One cannot be found.
+    pub fn find_recipes(&self, name: &str) -> Result<Vec<Recipe>, StudyError> {
+        let find = |member: &TileFileMember| match supplied(name) {
+            Some(_) => find_recipe(&member.appliance),
+            None => find_recipe_beside(Path::new(name), &member.appliance),
+        };
+        self.members.iter().map(|member| find(member).map(|found| found.recipe)).collect()
+    }
+
     /// Reads it.
     ///
     /// # Errors
@@ -87,6 +125,10 @@ impl TileFile {
         });
         Ok(Self { name: table.name, description: table.description, network, members })
     }
+}
+
+fn supplied(name: &str) -> Option<&'static SuppliedTile> {
+    SUPPLIED_TILES.iter().find(|tile| tile.name == name)
 }
 
 fn member(table: MemberTable) -> Result<TileFileMember, String> {

@@ -9,17 +9,17 @@ use virtbench_report::{DEVIATION_LEGEND, fate_in_words, ranged_percent, systems_
 use virtbench_runs::read_provenance;
 use virtbench_study::{Estimate, StudyError, System, TriedSystem, compare_systems, estimate_systems};
 
-use super::common::{study_failure, watched};
-use super::{common, deviation};
+use super::{folder_path, study_failure, watched};
 use crate::args::{DeviationArgs, Systems};
 use crate::commands::report;
+use crate::commands::study::deviation::deviation;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::say::print_json;
 
 /// Measures each system in a folder of its own, then compares what there is.
 pub fn execute(args: &DeviationArgs) -> Outcome {
-    let out = common::folder_path(args.sets.folder.out.as_deref(), "systems");
-    let (study, systems) = (deviation::study(args)?, chosen(&args.systems));
+    let out = folder_path(args.sets.folder.out.as_deref(), "systems");
+    let (study, systems) = (deviation(args)?, chosen(&args.systems));
     // After each, so that one can look while the others are measured, and a kill loses nothing.
     let mut on_tried = |tried: &[TriedSystem]| save(&out, tried).map_err(Ended::Saving);
     let compared =
@@ -33,7 +33,7 @@ pub fn execute(args: &DeviationArgs) -> Outcome {
 /// # Errors
 /// The study is impossible.
 pub fn estimate(args: &DeviationArgs) -> Result<Estimate, Failure> {
-    Ok(estimate_systems(&deviation::study(args)?, chosen(&args.systems).len()))
+    Ok(estimate_systems(&deviation(args)?, chosen(&args.systems).len()))
 }
 
 /// Why no further system is tried.

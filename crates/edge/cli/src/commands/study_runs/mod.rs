@@ -1,4 +1,11 @@
-//! What all studies do: the run folder, what is shown meanwhile, failures, and the last words.
+//! How a study runs under the command: its folder, what is shown meanwhile, failures, and the last words.
+
+#[cfg(feature = "full")]
+pub mod operations_verdict;
+mod progress;
+pub mod sets_summary;
+#[cfg(feature = "full")]
+pub mod systems;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -7,10 +14,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use virtbench_model::{Unanswered, answered, summarise};
 use virtbench_record::{Conclusion, Records};
 use virtbench_report::{Takeaway, takeaway};
-use virtbench_runs::{FolderError, LoadedRun};
+use virtbench_runs::LoadedRun;
 use virtbench_study::{Experiment, JobsError, Observer, Run, RunEnd, StudyError};
 
-use super::watch::StudyProgress;
 use crate::args::FolderArgs;
 use crate::command_line;
 use crate::commands::report;
@@ -18,6 +24,7 @@ use crate::exit::{Failure, Kind, Outcome};
 use crate::interrupt;
 use crate::lab_failure::lab_kind;
 use crate::say::print_json;
+use progress::StudyProgress;
 
 /// The run folder: the one named, or one that tells study and time.
 pub fn folder_path(out: Option<&Path>, study: &str) -> PathBuf {
@@ -50,10 +57,6 @@ pub fn run(
 ) -> Result<Outcome, Failure> {
     let ended = watched(out, resume, study).map_err(study_failure)?;
     Ok(ended.map_err(study_failure))
-}
-
-pub fn folder_failure(error: FolderError) -> Failure {
-    Failure::new(Kind::Folder, error)
 }
 
 pub fn study_failure(error: StudyError) -> Failure {
@@ -116,6 +119,12 @@ pub fn print(
     Ok(())
 }
 
+/// Prints what a run comes to that is in no file as it is, and where its files are.
+pub fn tell(out: &Path, run: &LoadedRun<Records>, json: bool) -> Outcome {
+    let files = ["report.html", "results.csv"].map(|name| out.join(name));
+    print(json, &conclusion(out, &files, &takeaway(&run.provenance, &run.records)), run, |_| Ok(()))
+}
+
 /// Writes the report of a folder and prints what it comes to.
 pub fn show(out: &Path, json: bool) -> Result<LoadedRun<Records>, Failure> {
     let report::Written { run, files, .. } = report::write(out)?;
@@ -126,11 +135,16 @@ pub fn show(out: &Path, json: bool) -> Result<LoadedRun<Records>, Failure> {
 
 /// Runs a study into its folder, writes the report, also of what an interrupted or failed run has measured, and looks for an answer.
 pub fn execute<E: Experiment>(experiment: &E, folder: &FolderArgs) -> Outcome {
+    check_answer(&measured(experiment, folder)?)
+}
+
+/// The same, without looking for an answer.
+pub fn measured<E: Experiment>(experiment: &E, folder: &FolderArgs) -> Result<LoadedRun<Records>, Failure> {
     let out = std::path::absolute(folder_path(folder.out.as_deref(), E::NAME))?;
     let measured = run(&out, folder.resume, |run| experiment.run(run))?;
     let shown = show(&out, folder.json)?;
     measured?;
-    check_answer(&shown)
+    Ok(shown)
 }
 
 /// Fails where a run has no answer to what its study asks.

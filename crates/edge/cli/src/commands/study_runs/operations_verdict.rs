@@ -8,7 +8,7 @@ use crate::exit::{Failure, Kind, Outcome};
 
 /// Fails where nothing was done, where more failed than is allowed, and where a piece is no result, in this order: what is known to be bad is
 /// said before what is not known.
-pub(super) fn verdict(
+pub fn verdict(
     on: &[OperationsFailOn],
     plan: Option<&OperationsPlan>,
     records: &[OperationsRecord],

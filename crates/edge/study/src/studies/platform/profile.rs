@@ -2,22 +2,21 @@
 
 use std::path::Path;
 
-use clap::ValueEnum;
 use virtbench_record::{PlatformDomain, PlatformRun};
 
 /// How much is measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ProfileArg {
-    /// Under two minutes
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PlatformProfile {
+    /// Under two minutes.
     Minute,
-    /// Under half an hour
+    /// Under half an hour.
     Quick,
-    /// Hours
+    /// Hours.
     Full,
 }
 
-impl ProfileArg {
-    /// Its name in records.
+impl PlatformProfile {
+    /// Its name on the command line and in records.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -29,13 +28,13 @@ impl ProfileArg {
 }
 
 /// What every part is told.
-pub struct PartOptions<'a> {
+pub(super) struct PartOptions<'a> {
     /// What executes the VMs' instructions.
-    pub accelerator: &'a str,
+    pub(super) accelerator: &'a str,
     /// Folder for test disks.
-    pub target_dir: Option<&'a Path>,
+    pub(super) target_dir: Option<&'a Path>,
     /// The two environments that are compared, as the user wrote them; none for this host and VMs.
-    pub environments: Option<[&'a str; 2]>,
+    pub(super) environments: Option<[&'a str; 2]>,
 }
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -134,11 +133,11 @@ const ADAPTERS: &str = "virtio-blk,virtio-scsi,nvme,mptsas1068";
 const WRITE_THROUGH: &str = "virtio-blk,cache=writethrough";
 
 /// The domains of a profile, in the order in which they are measured.
-pub fn domains(profile: ProfileArg, options: &PartOptions<'_>) -> Vec<PlatformDomain> {
+pub(super) fn domains(profile: PlatformProfile, options: &PartOptions<'_>) -> Vec<PlatformDomain> {
     let amounts = match profile {
-        ProfileArg::Minute => &MINUTE,
-        ProfileArg::Quick => &QUICK,
-        ProfileArg::Full => &FULL,
+        PlatformProfile::Minute => &MINUTE,
+        PlatformProfile::Quick => &QUICK,
+        PlatformProfile::Full => &FULL,
     };
     let mut all = vec![
         storage(options, amounts.storage),
@@ -165,9 +164,9 @@ pub fn domains(profile: ProfileArg, options: &PartOptions<'_>) -> Vec<PlatformDo
 }
 
 /// Names of the domains of every profile.
-pub fn names() -> Vec<String> {
+pub(super) fn names() -> Vec<String> {
     let options = PartOptions { accelerator: "auto", target_dir: None, environments: None };
-    domains(ProfileArg::Full, &options).into_iter().map(|domain| domain.name).collect()
+    domains(PlatformProfile::Full, &options).into_iter().map(|domain| domain.name).collect()
 }
 
 fn domain(name: &str, seconds: u64, runs: Vec<PlatformRun>) -> PlatformDomain {

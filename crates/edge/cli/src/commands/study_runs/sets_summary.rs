@@ -11,7 +11,6 @@ use virtbench_model::together::{
 use virtbench_record::{MachineNumbers, Plan};
 use virtbench_report::{set_marks, takeaway};
 
-use super::common;
 use crate::commands::report;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::text_table::{TextTable, left, right};
@@ -21,10 +20,10 @@ use crate::text_table::{TextTable, left, right};
 pub fn show(dir: &Path, json: bool) -> Outcome {
     let report::Written { run, files, .. } = report::write(dir)?;
     let (provenance, records) = (&run.provenance, run.records.sets());
-    let conclusion = common::conclusion(dir, &files, &takeaway(provenance, &run.records));
+    let conclusion = super::conclusion(dir, &files, &takeaway(provenance, &run.records));
     let plan = provenance.plan.colocation();
     let homes = plan.map_or_else(Vec::new, |plan| machine_numbers(plan, records));
-    common::print(json, &conclusion, &run, |out| match &provenance.plan {
+    super::print(json, &conclusion, &run, |out| match &provenance.plan {
         Plan::Neighbours(_) => {
             neighbours(out, &analyse_neighbours(provenance, records))?;
             machines(out, &homes)

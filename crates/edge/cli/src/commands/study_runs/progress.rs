@@ -1,13 +1,13 @@
-//! What is shown and noticed while a study measures.
+//! What is shown and noticed while a study measures: to people, and by `--progress json` to programs that watch it.
 
 use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
+use serde_json::{Value, json};
 use virtbench_record::{GuestsState, HostUse, Trial};
 use virtbench_study::{Estimate, Event, Observer};
 use virtbench_units::format_duration_ns;
 
-use super::events;
 use crate::company::Company;
 use crate::say::tell;
 use crate::{log, progress, say};
@@ -105,7 +105,7 @@ impl StudyProgress {
 impl Observer for StudyProgress {
     fn event(&mut self, event: Event<'_>) {
         if say::is_for_machines()
-            && let Some(value) = events::json(&event)
+            && let Some(value) = json_of(&event)
         {
             say::event(&value);
         }
@@ -169,6 +169,40 @@ impl Observer for StudyProgress {
         let mut ended = std::mem::replace(self, Self::new());
         ended.company.as_mut().map_or_else(Vec::new, |company| company.notes(None))
     }
+}
+
+/// An event as an object; nothing for remarks, which all commands have.
+fn json_of(event: &Event<'_>) -> Option<Value> {
+    Some(match event {
+        Event::Remark(_) => return None,
+        Event::Opened(folder) => json!({ "event": "opened", "folder": folder.display().to_string() }),
+        Event::Making { what, done, total } => {
+            json!({ "event": "making", "what": what, "done": done, "total": total })
+        }
+        Event::Planned(estimate) => json!({
+            "event": "planned",
+            "measurements": estimate.measurements,
+            "total_ns": estimate.total_ns,
+            "is_bound": estimate.is_bound,
+        }),
+        Event::Doing(what) => json!({ "event": "doing", "what": what }),
+        Event::Done { done, total } => json!({ "event": "done", "done": done, "total": total }),
+        Event::Searched { done, most } => json!({ "event": "searched", "done": done, "most": most }),
+        Event::Starting(name) => json!({ "event": "starting", "environment": name }),
+        Event::Idling(state) => {
+            let guests = if *state == GuestsState::Running { "running" } else { "stopped" };
+            json!({ "event": "idling", "guests": guests })
+        }
+        Event::Measuring { done, what } => json!({ "event": "measuring", "done": done, "what": what }),
+        Event::Recorded(host) => json!({ "event": "recorded", "host": host }),
+        Event::Tried(trial) => json!({
+            "event": "tried",
+            "case": trial.case,
+            "trial": trial.trial,
+            "predicted": trial.predicted,
+            "measured": trial.truth,
+        }),
+    })
 }
 
 /// What a search does, without a share or a time left.

@@ -15,10 +15,8 @@ use virtbench_record::{
 };
 use virtbench_runs::RunFolder;
 
-use crate::runner::course::unix_ns;
-use crate::runner::estimate::Estimate;
-use crate::runner::event::Event;
-use crate::runner::progress::Progress;
+use crate::runner::event::{Estimate, Event};
+use crate::runner::progress::{Progress, unix_ns};
 use crate::runner::run::{Run, RunEnd};
 use crate::study_error::StudyError;
 

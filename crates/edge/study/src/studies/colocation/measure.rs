@@ -12,12 +12,10 @@ use virtbench_record::{
 };
 use virtbench_workload::JobSpec;
 
-use super::jobs::jobs_of;
-use super::schedule::{ScheduledSet, missing_sets};
+use super::schedule::{ScheduledSet, jobs_of, missing_sets};
 use crate::machines::Machines;
-use crate::runner::course::{Course, unix_ns};
 use crate::runner::event::Observer;
-use crate::runner::progress::Progress;
+use crate::runner::progress::{Course, Progress, unix_ns};
 use crate::runner::steps::{InOrder, measure_in_order};
 use crate::study_error::StudyError;
 use virtbench_runs::RunFolder;

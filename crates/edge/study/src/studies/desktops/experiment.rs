@@ -9,15 +9,13 @@ use virtbench_record::{
 };
 use virtbench_units::format_duration_ns;
 
-use super::appliance::DesktopAppliance;
 use super::run::DesktopsStudy;
-use super::source::{DesktopSource, ExistingDesktops};
+use super::source::{DesktopAppliance, DesktopSource, ExistingDesktops};
 use crate::appliances::place::check_native;
 use crate::guests::{GuestChoice, WantedAccelerator};
-use crate::runner::estimate::Estimate;
-use crate::runner::experiment::Experiment;
+use crate::runner::event::Estimate;
 use crate::runner::progress::Progress;
-use crate::runner::run::{Run, RunEnd};
+use crate::runner::run::{Experiment, Run, RunEnd};
 use crate::study_error::StudyError;
 use crate::user_files::read_user_file;
 

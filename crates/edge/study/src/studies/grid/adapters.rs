@@ -4,12 +4,12 @@ use virtbench_lab::{Adapter, Environment, GuestDisk, available_memory_bytes};
 use virtbench_record::{Plan, Provenance, SetupFacts};
 
 use super::options::{Before, GridOptions, announce};
-use crate::disks::contents::Contents;
+use crate::disks::disk::Contents;
 use crate::disks::images::Images;
 use crate::guests::{Extras, Guests};
-use crate::runner::course::Course;
 use crate::runner::event::Event;
 use crate::runner::prerequisites::{check_tools, guests_that_fit};
+use crate::runner::progress::Course;
 use crate::runner::run::{Run, RunEnd};
 use crate::setup::Setup;
 use crate::studies::grid::points::measure_points;

@@ -5,14 +5,12 @@ use std::sync::atomic::Ordering;
 use virtbench_lab::{Adapter, Environment, GuestDisk, Native, find_adapter};
 use virtbench_record::Plan;
 
-use super::compare::Compare;
-use super::options::{Before, GridOptions, announce};
+use super::options::{Before, Compare, GridOptions, announce};
 use crate::disks::disk::StudyDisk;
 use crate::environments::{NamedEnvironment, NamesError, find_environments};
 use crate::guests::{Extras, GuestOptions, Guests, GuestsError, ONLY_GUEST, WantedAccelerator};
-use crate::runner::course::Course;
-use crate::runner::estimate::Estimate;
-use crate::runner::event::Event;
+use crate::runner::event::{Estimate, Event};
+use crate::runner::progress::Course;
 use crate::runner::run::{Run, RunEnd};
 use crate::studies::grid::points::measure_points;
 use crate::study_error::StudyError;

@@ -7,12 +7,10 @@ use virtbench_lab::{Environment, LabError, MachineError};
 use virtbench_record::{FORMAT, GridPlan, HostUse, Measured, PointRecord, PointStatus};
 
 use crate::machines::Machines;
-use crate::runner::course::{Course, unix_ns};
 use crate::runner::event::Observer;
-use crate::runner::progress::Progress;
+use crate::runner::progress::{Course, Progress, unix_ns};
 use crate::runner::steps::{InOrder, measure_in_order};
-use crate::studies::grid::definition::load_of;
-use crate::studies::grid::schedule::{ScheduledPoint, schedule};
+use crate::studies::grid::definition::{ScheduledPoint, load_of, schedule};
 use crate::study_error::StudyError;
 use virtbench_runs::RunFolder;
 

@@ -6,8 +6,8 @@ use clap::{Args, ValueEnum};
 use virtbench_study::{NamedJob, System, read_user_file};
 use virtbench_units::parse_bytes;
 
-use super::job::read_job;
-use super::sets::SetsArgs;
+use super::study::SetsArgs;
+use super::workload::read_job;
 
 /// `virtbench study deviation`
 #[derive(Debug, Args)]

@@ -6,7 +6,6 @@ mod appliances;
 mod desktops;
 #[cfg(feature = "full")]
 pub mod deviation;
-mod grid_options;
 #[cfg(feature = "full")]
 mod operations;
 mod platform;

@@ -25,8 +25,7 @@ use virtbench_study::schedule;
 
 use super::side::{self, turn_folder};
 use crate::args;
-use crate::args::alternate::AlternateArgs;
-use crate::args::compare::CompareRunsArgs;
+use crate::args::compare::{AlternateArgs, CompareRunsArgs};
 use crate::commands::study_runs::folder_path;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::interrupt;

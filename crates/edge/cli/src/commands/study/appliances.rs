@@ -2,8 +2,7 @@
 
 use virtbench_study::{ApplicationFile, ApplicationOptions, OltpOptions};
 
-use crate::args::application_study::ApplicationStudyArgs;
-use crate::args::oltp_study::OltpStudyArgs;
+use crate::args::appliance_studies::{ApplicationStudyArgs, OltpStudyArgs};
 use crate::commands::study_runs::study_failure;
 use crate::exit::{Failure, Kind};
 

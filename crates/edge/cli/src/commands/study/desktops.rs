@@ -2,10 +2,10 @@
 
 use virtbench_study::{DesktopsOptions, DesktopsPlace, ExistingDesktops, find_day};
 
-use crate::args::desktops_study::{DesktopPlaceArg, DesktopsStudyArgs};
+use crate::args::appliance_studies::{DesktopPlaceArg, DesktopsStudyArgs};
+use crate::commands::driver;
 use crate::commands::study_runs::study_failure;
 use crate::exit::{Failure, Kind};
-use crate::password_file;
 
 /// What the day and the options ask for.
 pub fn options(args: &DesktopsStudyArgs) -> Result<DesktopsOptions, Failure> {
@@ -35,7 +35,7 @@ pub fn options(args: &DesktopsStudyArgs) -> Result<DesktopsOptions, Failure> {
 fn place(args: &DesktopsStudyArgs) -> Result<DesktopsPlace, Failure> {
     match (&args.environment, &args.password_file) {
         (DesktopPlaceArg::Existing(addresses), file) => {
-            let password = file.as_deref().map(password_file::read).transpose()?;
+            let password = file.as_deref().map(driver::read).transpose()?;
             Ok(DesktopsPlace::Existing(ExistingDesktops::at(addresses.clone(), password)))
         }
         (_, Some(_)) => {

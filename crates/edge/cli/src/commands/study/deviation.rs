@@ -3,14 +3,13 @@
 use virtbench_study::{Colocation, Saturating};
 
 use crate::args::{DeviationArgs, SaturatingArg};
-use crate::commands::environments;
+use crate::commands::grid;
 use crate::commands::study_runs::study_failure;
 use crate::exit::{Failure, Kind};
 
 /// The study that is asked for.
 pub fn deviation(args: &DeviationArgs) -> Result<Colocation, Failure> {
-    let options =
-        args.sets.options(args.vcpus, args.memory, environments::spread(&args.sets.environment)?)?;
+    let options = args.sets.options(args.vcpus, args.memory, grid::spread(&args.sets.environment)?)?;
     if args.matrix {
         return Colocation::matrix(args.workload.clone(), options).map_err(study_failure);
     }

@@ -3,8 +3,7 @@
 use virtbench_report::takeaway;
 use virtbench_study::{NetworkOptions, PlatformStudy, has_vhost};
 
-use crate::args::network_study::NetworkStudyArgs;
-use crate::args::platform_study::PlatformStudyArgs;
+use crate::args::platform_study::{NetworkStudyArgs, PlatformStudyArgs};
 use crate::commands::study_runs::study_failure;
 use crate::exit::Failure;
 

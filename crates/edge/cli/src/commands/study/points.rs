@@ -4,10 +4,10 @@ use virtbench_study::{
     Adapters, Compare, Grid, MachineAndVm, NativeVsVm, Run, RunEnd, StudyError, USUAL_ADAPTERS, setups,
 };
 
-use super::grid_options::options;
 use crate::args::{AdaptersArgs, CompareArgs, FolderArgs, NativeVsVmArgs};
+use crate::commands::grid;
+use crate::commands::grid::options;
 use crate::commands::study_runs::{folder_path, run, show};
-use crate::commands::{environments, grid};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::say::tell;
 
@@ -52,6 +52,6 @@ pub fn adapters(args: &AdaptersArgs) -> Result<Adapters, Failure> {
 
 /// The same load in environments of whatever kind.
 pub fn compare(args: &CompareArgs) -> Result<Compare, Failure> {
-    let environments = environments::named(&args.environment)?;
+    let environments = grid::named(&args.environment)?;
     Ok(Compare { options: options(&args.run, &args.guest, || grid::read(&args.grid))?, environments })
 }

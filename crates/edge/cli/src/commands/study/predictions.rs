@@ -7,8 +7,8 @@ use virtbench_runs::LoadedRun;
 use virtbench_study::{Cases, Estimate, Predictions, predict_again, untried};
 
 use crate::applications::applications_failure;
-use crate::args::predictions::PredictionsArgs;
-use crate::commands::costs;
+use crate::args::predict::PredictionsArgs;
+use crate::commands::profile;
 use crate::commands::study_runs::{folder_path, run, show, study_failure, tell};
 use crate::exit::{Failure, Kind, Outcome};
 
@@ -46,7 +46,7 @@ fn study(args: &PredictionsArgs, out: &Path) -> Result<Predictions, Failure> {
         runs: args.runs,
         method: args.method.method(),
         vm: args.vm.options(args.vcpus, folder)?,
-        costs: brought.map(costs::read).transpose()?,
+        costs: brought.map(profile::read_costs).transpose()?,
     })
 }
 

@@ -3,7 +3,7 @@
 use virtbench_study::Colocation;
 
 use crate::args::{FolderArgs, NeighboursArgs};
-use crate::commands::environments;
+use crate::commands::grid;
 use crate::commands::study_runs::{folder_path, run, sets_summary, study_failure};
 use crate::exit::{Failure, Outcome};
 
@@ -18,7 +18,7 @@ pub fn execute(name: &str, folder: &FolderArgs, study: &Colocation) -> Outcome {
 
 /// The same in more and more machines.
 pub fn neighbours(args: &NeighboursArgs) -> Result<Colocation, Failure> {
-    let environments = environments::spread(&args.sets.environment)?;
+    let environments = grid::spread(&args.sets.environment)?;
     let options = args.sets.options(args.vcpus, args.memory, environments)?;
     let numbers = args.numbers(options.environments.len());
     Colocation::neighbours(args.workload.clone(), &numbers, options).map_err(study_failure)

@@ -5,7 +5,7 @@ use virtbench_record::{TileLoadKind, TileMemberPlan};
 use virtbench_study::{TileFile, TilesOptions, generator_command};
 
 use crate::args::Arguments;
-use crate::args::appliance_place::NetworkArg;
+use crate::args::appliance::NetworkArg;
 use crate::args::tiles_study::TilesStudyArgs;
 use crate::commands::study_runs::study_failure;
 use crate::exit::{Failure, Kind};

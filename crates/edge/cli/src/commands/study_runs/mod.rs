@@ -18,12 +18,10 @@ use virtbench_runs::LoadedRun;
 use virtbench_study::{Experiment, JobsError, Observer, Run, RunEnd, StudyError};
 
 use crate::args::FolderArgs;
-use crate::command_line;
 use crate::commands::report;
-use crate::exit::{Failure, Kind, Outcome};
-use crate::interrupt;
-use crate::lab_failure::lab_kind;
+use crate::exit::{Failure, Kind, Outcome, lab_kind};
 use crate::say::print_json;
+use crate::{interrupt, resume};
 use progress::StudyProgress;
 
 /// The run folder: the one named, or one that tells study and time.
@@ -38,7 +36,7 @@ pub fn folder_path(out: Option<&Path>, study: &str) -> PathBuf {
 /// Runs a study into the folder `out`, with what happens on the terminal.
 pub fn watched<T>(out: &Path, resume: bool, study: impl FnOnce(&mut Run<'_>) -> T) -> T {
     let mut watch = StudyProgress::new();
-    let command = command_line::words();
+    let command = resume::command_line();
     let run = &mut Run { out, resume, command, stop: interrupt::flag(), observer: &mut watch };
     let done = study(run);
     // What is left of it after a failure.
@@ -83,7 +81,7 @@ pub fn study_failure(error: StudyError) -> Failure {
 fn of_full_studies(error: &StudyError) -> Kind {
     match error {
         StudyError::Applications(error) => crate::applications::applications_kind(error),
-        StudyError::Appliance(error) => crate::appliance_failure::appliance_kind(error),
+        StudyError::Appliance(error) => crate::applications::appliance_kind(error),
         StudyError::Platform(failure) if failure.kind == virtbench_record::FailureKind::Unsupported => {
             Kind::Usage
         }

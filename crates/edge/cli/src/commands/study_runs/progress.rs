@@ -8,7 +8,7 @@ use virtbench_record::{GuestsState, HostUse, Trial};
 use virtbench_study::{Estimate, Event, Observer};
 use virtbench_units::format_duration_ns;
 
-use crate::company::Company;
+use crate::claim::Company;
 use crate::say::tell;
 use crate::{log, progress, say};
 

@@ -1,21 +1,22 @@
 //! `virtbench oltp`
 
-mod table;
-
-use std::io;
+use std::io::{self, Write};
 
 use indicatif::ProgressBar;
 use serde::Serialize;
 use virtbench_oltp::{Connect, DISCLAIMER, Depth, FaultKind, OltpError, Population};
-use virtbench_record::{DatabaseKind, OltpOutcome, OltpPlan, OltpSecond, OltpViolation};
+use virtbench_record::{
+    DatabaseKind, OltpKind, OltpOutcome, OltpPlan, OltpSecond, OltpTransactions, OltpViolation,
+};
 
-use crate::args::oltp::{
+use crate::args::drivers::{
     CheckArgs, DatabaseArgs, DeliveryArg, DepthArg, OltpCommand, PopulateArgs, PreparedArg, RunArgs,
 };
-use crate::commands::driver::{self, Ended};
+use crate::commands::driver::{self, Ended, write_measured, write_open_loop};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::say::{print_json, say, tell};
-use crate::{interrupt, password_file, progress};
+use crate::text_table::{TextTable, left, right};
+use crate::{interrupt, progress};
 
 /// Populates, loads or checks a database.
 pub fn execute(command: &OltpCommand) -> Outcome {
@@ -90,7 +91,7 @@ fn run(args: &RunArgs) -> Outcome {
     outcome.notes.extend(company.notes([]));
     // Whatever comes of the check, what was measured stands there.
     if !args.database.json {
-        table::write(&mut io::stdout().lock(), &args.database.database.to_string(), &outcome)?;
+        write(&mut io::stdout().lock(), &args.database.database.to_string(), &outcome)?;
     }
     let bar = progress::timer(None, "checking");
     virtbench_oltp::settle(&connect, &mut outcome, interrupt::flag(), &mut checking(&bar));
@@ -98,7 +99,7 @@ fn run(args: &RunArgs) -> Outcome {
     if args.database.json {
         print_json(&outcome)?;
     } else {
-        table::write_conditions(&mut io::stdout().lock(), &outcome)?;
+        write_conditions(&mut io::stdout().lock(), &outcome)?;
     }
     verdict(&outcome)
 }
@@ -196,7 +197,7 @@ fn connect(args: &DatabaseArgs) -> Result<Connect, Failure> {
         DatabaseKind::MariaDb => "MYSQL_PWD",
     };
     let password = match &args.password_file {
-        Some(path) => Some(password_file::read(path)?),
+        Some(path) => Some(driver::read(path)?),
         None => std::env::var(variable).ok(),
     };
     tell!("{DISCLAIMER}");
@@ -214,4 +215,127 @@ fn failure(error: OltpError, done: &str) -> Failure {
         _ => Kind::Target,
     };
     Failure::new(kind, error)
+}
+
+/// Writes head, table and remarks.
+fn write(out: &mut impl Write, address: &str, outcome: &OltpOutcome) -> io::Result<()> {
+    let OltpOutcome { server, schema, warehouses, .. } = outcome;
+    writeln!(out, "database  {address} ({server}, schema {schema}, {warehouses} warehouses)")?;
+    writeln!(out, "load      {}", load(&outcome.plan))?;
+    write_measured(out, outcome.elapsed_ns, outcome.plan.ramp_up_ns, outcome.plan.seed)?;
+    writeln!(out, "{}\n", transactions(outcome))?;
+    writeln!(
+        out,
+        "{:.1} transactions/s, {:.0} new orders/min; {}",
+        outcome.transactions_per_second,
+        outcome.new_orders_per_minute,
+        driver(outcome)
+    )?;
+    if let Some(deferred) = &outcome.deferred {
+        writeln!(
+            out,
+            "deliveries by {} connections: {} queued, {} orders delivered, {} districts without one, {} at most and {} at \
+             the end in the queue",
+            deferred.connections,
+            deferred.queued,
+            deferred.orders,
+            deferred.skipped_districts,
+            deferred.longest_queue,
+            deferred.left
+        )?;
+    }
+    if let Some(open) = &outcome.open_loop {
+        write_open_loop(out, open.offered, open.backlog_end)?;
+    }
+    outcome.notes.iter().try_for_each(|note| writeln!(out, "note: {note}"))
+}
+
+/// Writes what came of the conditions of consistency, which are checked once the rest is written.
+fn write_conditions(out: &mut impl Write, outcome: &OltpOutcome) -> io::Result<()> {
+    if let Some(why) = &outcome.conditions_unchecked {
+        writeln!(out, "the conditions of consistency were not checked: {why}")?;
+    }
+    if !outcome.conditions_held.is_empty() {
+        let held: Vec<String> = outcome.conditions_held.iter().map(ToString::to_string).collect();
+        let word = if outcome.conditions_broken.is_empty() { "consistent" } else { "not consistent" };
+        writeln!(out, "{word}: conditions {} of clause 3.3.2 hold", held.join(", "))?;
+    }
+    Ok(())
+}
+
+fn load(plan: &OltpPlan) -> String {
+    let shares = plan.mix.shares.map(|share| share.to_string()).join("/");
+    let pace = match (&plan.rate, plan.think_factor) {
+        (Some(rate), _) => format!("{} a second offered", rate.per_second),
+        (None, Some(factor)) => format!("keying and think times x {factor}"),
+        (None, None) => "no think times".into(),
+    };
+    let threads = if plan.threads == 1 { "1 thread".into() } else { format!("{} threads", plan.threads) };
+    format!("{} users on {threads}, mix {shares}, {pace}", plan.users)
+}
+
+fn transactions(outcome: &OltpOutcome) -> TextTable {
+    let columns = [
+        left(14),
+        right(10),
+        right(9),
+        right(10),
+        right(10),
+        right(10),
+        right(8),
+        right(10),
+        right(8),
+        right(8),
+    ];
+    let mut table = TextTable::new(0, &columns);
+    table.row([
+        "",
+        "completed",
+        "/s",
+        "mean ms",
+        "p90 ms",
+        "p99 ms",
+        "limit",
+        "rolled back",
+        "retries",
+        "failed",
+    ]);
+    for kind in OltpKind::ALL {
+        if let Some(one) = outcome.transactions.get(kind.name()) {
+            table.row(row(kind.name(), one));
+        }
+    }
+    table
+}
+
+fn row(name: &str, one: &OltpTransactions) -> [String; 10] {
+    let ms = |ns: f64| format!("{:.2}", ns / 1e6);
+    let latency = one.latency_ns.as_ref();
+    let of = |figure: fn(&virtbench_units::LatencySummary) -> f64| {
+        latency.map_or_else(|| "-".to_owned(), |latency| ms(figure(latency)))
+    };
+    let limit = match one.within_limit {
+        Some(true) => "kept",
+        Some(false) => "missed",
+        None => "-",
+    };
+    [
+        name.to_owned(),
+        one.completed.to_string(),
+        format!("{:.1}", one.per_second),
+        of(|latency| latency.mean),
+        of(|latency| latency.p90 as f64),
+        of(|latency| latency.p99 as f64),
+        limit.to_owned(),
+        one.rolled_back.to_string(),
+        one.retries.to_string(),
+        one.failed.to_string(),
+    ]
+}
+
+fn driver(outcome: &OltpOutcome) -> String {
+    let each = outcome
+        .own_cpu_per_transaction_ns
+        .map_or_else(String::new, |ns| format!("{:.0} us of CPU a transaction, ", ns / 1e3));
+    format!("the driver took {each}busiest thread {:.0} %", outcome.busiest_thread_percent)
 }

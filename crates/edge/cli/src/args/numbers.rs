@@ -1,8 +1,38 @@
-//! When measuring begins, and how often it is done again.
+//! Numbers on the command line: percentages, lists of what is raised, and when and how often something is measured.
 
 use clap::Args;
 use virtbench_model::{MAX_REPETITIONS, RepeatRule, SteadyRule, parse_steady};
 use virtbench_units::parse_positive_duration_ns;
+
+/// Reads `70` or `33.5%`.
+pub fn percent(text: &str) -> Result<f64, String> {
+    text.trim_end_matches('%')
+        .trim()
+        .parse()
+        .ok()
+        .filter(|value| (0.0..=100.0).contains(value))
+        .ok_or_else(|| "a percentage lies between 0 and 100".to_owned())
+}
+
+/// Numbers with commas between them, ascending and each once; none where the text is `auto`.
+///
+/// # Errors
+/// One of them is no number from 1 to `most`: what it is, in the words of `what`.
+pub fn auto_or_list(text: &str, what: &str, most: u32) -> Result<Option<Vec<u32>>, String> {
+    if text == "auto" {
+        return Ok(None);
+    }
+    let number = |word: &str| {
+        let number = word.trim().parse::<u32>().ok().filter(|number| (1..=most).contains(number));
+        number.ok_or_else(|| {
+            format!("{word:?} is no number of {what} from 1 to {most}: write auto, or such as 1,4,16")
+        })
+    };
+    let mut numbers = text.split(',').map(number).collect::<Result<Vec<u32>, String>>()?;
+    numbers.sort_unstable();
+    numbers.dedup();
+    Ok(Some(numbers))
+}
 
 /// Steady state and repetitions of a load.
 #[derive(Debug, Args)]
@@ -54,6 +84,25 @@ pub fn share(text: &str) -> Result<f64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn percentages_have_bounds() {
+        assert_eq!(percent("70"), Ok(70.0));
+        assert_eq!(percent("33.5%"), Ok(33.5));
+        for text in ["101", "-1", "NaN", "x", ""] {
+            assert!(percent(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_ascend_and_stand_once() {
+        assert_eq!(auto_or_list("auto", "users", 9).unwrap(), None);
+        assert_eq!(auto_or_list("4, 1,4", "users", 9).unwrap(), Some(vec![1, 4]));
+        for wrong in ["0", "10", "1,,2", "all", ""] {
+            let refused = auto_or_list(wrong, "users", 9).unwrap_err();
+            assert!(refused.contains("no number of users from 1 to 9"), "{refused}");
+        }
+    }
 
     #[test]
     fn shares_have_bounds() {

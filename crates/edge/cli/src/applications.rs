@@ -3,14 +3,13 @@
 use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
+use virtbench_appliance::{ApplianceError, ErrorKind};
 use virtbench_lab::LabError;
 use virtbench_study::{ApplicationsError, Event, Observer, Progress};
 
-use crate::exit::{Failure, Kind};
-use crate::guests::guests_kind;
-use crate::lab_failure::lab_kind;
-use crate::say::tell;
-use crate::{interrupt, progress, say};
+use crate::exit::{Failure, Kind, guests_kind, lab_kind};
+use crate::say::{self, tell};
+use crate::{interrupt, progress};
 
 /// The longest without a line, where lines are wanted.
 const LINE_EVERY: Duration = Duration::from_secs(30);
@@ -71,4 +70,20 @@ pub fn applications_kind(error: &ApplicationsError) -> Kind {
         ApplicationsError::Stopped => Kind::Interrupted,
         ApplicationsError::Guests(error) => guests_kind(error),
     }
+}
+
+/// What kind of failure it is.
+pub fn appliance_kind(error: &ApplianceError) -> Kind {
+    match error.kind() {
+        ErrorKind::Asked => Kind::Usage,
+        ErrorKind::Host => Kind::Environment,
+        ErrorKind::Storage => Kind::Target,
+        ErrorKind::Stopped => Kind::Interrupted,
+        ErrorKind::Other => Kind::Other,
+    }
+}
+
+/// A failure with its exit code.
+pub fn failure(error: ApplianceError) -> Failure {
+    Failure::new(appliance_kind(&error), error)
 }

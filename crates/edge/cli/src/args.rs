@@ -1,71 +1,33 @@
 //! The command line. Help, manual page and completions are generated from this.
 
-pub mod alternate;
-pub mod analyse;
 #[cfg(feature = "full")]
 pub mod appliance;
 #[cfg(feature = "full")]
-pub mod appliance_place;
-#[cfg(feature = "full")]
-pub mod application_study;
+pub mod appliance_studies;
 pub mod compare;
-#[cfg(feature = "full")]
-pub mod costs;
-#[cfg(feature = "full")]
-pub mod desktops_study;
 #[cfg(feature = "full")]
 mod deviation;
 #[cfg(feature = "full")]
-mod driver;
+pub mod drivers;
 #[cfg(feature = "full")]
 pub mod fence;
 #[cfg(feature = "full")]
 pub mod fence_changes;
-mod folder;
 mod groups;
 #[cfg(feature = "full")]
 pub mod history;
-mod job;
 mod left_out;
 mod load_args;
-pub mod network_study;
-mod number_list;
-#[cfg(feature = "full")]
-pub mod oltp;
-#[cfg(feature = "full")]
-pub mod oltp_study;
+pub mod numbers;
 #[cfg(feature = "full")]
 pub mod operations;
-mod percent;
-#[cfg(feature = "full")]
-mod place;
 pub mod platform_study;
 #[cfg(feature = "full")]
 pub mod predict;
-#[cfg(feature = "full")]
-pub mod predictions;
-#[cfg(feature = "full")]
-pub mod profile;
-pub mod qemu;
-mod read_workload;
-pub mod repeat;
-pub mod report;
-pub mod run;
-pub mod saturate;
-mod sets;
-mod shape;
-mod spec;
-mod study;
-pub mod surface;
-#[cfg(feature = "full")]
-pub mod sweep;
+pub mod shape;
+pub mod study;
 #[cfg(feature = "full")]
 pub mod tiles_study;
-mod trace;
-#[cfg(feature = "full")]
-pub mod users;
-#[cfg(feature = "full")]
-pub mod vm;
 pub mod workload;
 
 use std::path::PathBuf;
@@ -74,16 +36,11 @@ use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 
 #[cfg(feature = "full")]
 pub use deviation::{DeviationArgs, SaturatingArg, Systems};
-pub use folder::FolderArgs;
 pub use groups::{command, study as study_command};
 pub use left_out::{left_out, refuse_left_out};
-pub use load_args::ApplyArgs;
-pub use read_workload::read_workload;
-pub use sets::NeighboursArgs;
-pub use shape::{CommonArgs, ShapeArgs};
-pub use spec::{ExportArg, ExportFormat, SpecArgs};
-pub use study::{AdaptersArgs, CompareArgs, GuestArgs, NativeVsVmArgs, RunArgs};
-pub use trace::TraceArgs;
+pub use load_args::{ApplyArgs, ExportArg, ExportFormat, SpecArgs, TraceArgs};
+pub use shape::ShapeArgs;
+pub use study::{AdaptersArgs, CompareArgs, FolderArgs, GuestArgs, NativeVsVmArgs, NeighboursArgs, RunArgs};
 
 /// Measures, predicts and fences the performance of virtual machines.
 #[derive(Debug, Parser)]
@@ -130,22 +87,22 @@ pub enum Command {
     /// Load a database with TPC-C's transactions: populate it, run users, check its consistency
     #[command(subcommand)]
     #[cfg(feature = "full")]
-    Oltp(oltp::OltpCommand),
+    Oltp(drivers::OltpCommand),
     /// Let users ask a service for what it has: pages of a web server, keys and values, mail
     #[command(subcommand)]
     #[cfg(feature = "full")]
-    Users(users::UsersCommand),
+    Users(drivers::UsersCommand),
     /// Find the highest rate that a target keeps up with, and what latency costs on the way there
-    Saturate(Box<saturate::SaturateArgs>),
+    Saturate(Box<shape::SaturateArgs>),
     /// Predict a whole throughput surface from the points that tell most about it
-    Surface(surface::SurfaceArgs),
+    Surface(shape::SurfaceArgs),
     /// Run an experiment and write its report
     #[command(subcommand)]
     Study(StudyCommand),
     /// Run a study that stands in a file
-    Run(run::RunFileArgs),
+    Run(study::RunFileArgs),
     /// Compare configurations with each other: a run's, or those of a table somebody published
-    Analyse(analyse::AnalyseArgs),
+    Analyse(compare::AnalyseArgs),
     /// Did it get worse? Compare two runs of one plan, before a change and after it
     Compare(compare::CompareRunsArgs),
     /// Did it get worse over time? Every run in a catalogue, and where its figures changed
@@ -154,10 +111,10 @@ pub enum Command {
     History(history::HistoryCommand),
     /// Characterise what an application does to its storage
     #[cfg(feature = "full")]
-    Profile(Box<profile::ProfileArgs>),
+    Profile(Box<predict::ProfileArgs>),
     /// Measure what user code, kernel code, copying and waiting cost in a VM, against natively
     #[cfg(feature = "full")]
-    Costs(Box<costs::CostsArgs>),
+    Costs(Box<predict::CostsArgs>),
     /// Predict how an application will do in a VM, from its profile
     #[cfg(feature = "full")]
     Predict(Box<predict::PredictArgs>),
@@ -171,9 +128,9 @@ pub enum Command {
     Appliance(appliance::ApplianceCommand),
     /// Show what runs have left on a hypervisor or a vCenter, and remove it with consent
     #[cfg(feature = "full")]
-    Sweep(sweep::SweepArgs),
+    Sweep(operations::SweepArgs),
     /// Write the report of a run folder again, or a summary to paste, to show or to print
-    Report(report::ReportArgs),
+    Report(compare::ReportArgs),
     /// Show what this machine has and lacks, with the command that mends it
     Doctor(DoctorArgs),
     /// Write the manual pages
@@ -203,24 +160,24 @@ pub enum StudyCommand {
     Deviation(Box<DeviationArgs>),
     /// Are predictions right? Applications profiled, predicted, and then run in a VM
     #[cfg(feature = "full")]
-    Predictions(Box<predictions::PredictionsArgs>),
+    Predictions(Box<predict::PredictionsArgs>),
     /// What does my database do in a VM? TPC-C's transactions on one appliance, natively and in VMs
     #[cfg(feature = "full")]
-    Oltp(Box<oltp_study::OltpStudyArgs>),
+    Oltp(Box<appliance_studies::OltpStudyArgs>),
     /// How fast is the control plane? Management operations on a hypervisor's VMs, and where their time goes
     #[cfg(feature = "full")]
     Operations(Box<operations::OperationsArgs>),
     /// What does my application do in a VM? Any appliance under any client, natively and in VMs, alone and beside neighbours
     #[cfg(feature = "full")]
-    Application(Box<application_study::ApplicationStudyArgs>),
+    Application(Box<appliance_studies::ApplicationStudyArgs>),
     /// How many desktops fit? Users of more and more of them at once, and how long each operation takes them
     #[cfg(feature = "full")]
-    Desktops(Box<desktops_study::DesktopsStudyArgs>),
+    Desktops(Box<appliance_studies::DesktopsStudyArgs>),
     /// How many different VMs fit? More and more tiles of them at once, until a service level breaks
     #[cfg(feature = "full")]
     Tiles(Box<tiles_study::TilesStudyArgs>),
     /// What does virtualization cost my network? Streams, requests and datagrams natively, to guests and between guests
-    Network(Box<network_study::NetworkStudyArgs>),
+    Network(Box<platform_study::NetworkStudyArgs>),
     /// What does virtualization cost on this platform? Domain by domain, with a score and a report card
     Platform(Box<platform_study::PlatformStudyArgs>),
 }
@@ -336,7 +293,7 @@ pub struct LoadArgs {
     pub apply: ApplyArgs,
     /// Steady state and repetitions
     #[command(flatten)]
-    pub repeat: repeat::RepeatArgs,
+    pub repeat: numbers::RepeatArgs,
 }
 
 #[cfg(test)]

@@ -1,16 +1,23 @@
 //! SIGINT, SIGTERM and SIGHUP: the first asks for a clean stop, a second one ends at once.
 
 use std::io::{self, IsTerminal as _};
-use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use virtbench_engine::Control;
+use virtbench_lab::CpuSample;
+use virtbench_record::HostUse;
 
 use crate::exit::{Failure, Kind, Outcome};
 use crate::say::tell;
 
 static REQUESTED: AtomicBool = AtomicBool::new(false);
+
 /// What a command keeps that ends at once, as it holds nothing that would have to be put away.
 static AT_ONCE: Mutex<Option<&'static str>> = Mutex::new(None);
+
 static ON_REQUEST: Mutex<Vec<Box<dyn Fn() + Send>>> = Mutex::new(Vec::new());
 
 /// Catches the signals from now on.
@@ -62,4 +69,51 @@ pub fn on_request(action: impl Fn() + Send + 'static) {
 /// The failure with which an interrupted command ends.
 pub fn failure(what: &str) -> Failure {
     Failure::message(Kind::Interrupted, format!("interrupted: {what}"))
+}
+
+/// Called by a job, with the clock, when ramp-up is over.
+pub type OnMeasuring<'a> = &'a mut (dyn FnMut(u64) + Send);
+
+/// Runs a job and samples the host's CPU use over the measuring time. `look` is called every `tick` or so,
+/// sooner at first, with the job's control and how long it has run.
+pub fn watched<O: Send>(
+    control: Control,
+    tick: Duration,
+    job: impl FnOnce(&Control, OnMeasuring<'_>) -> O + Send,
+    mut look: impl FnMut(&Control, Duration),
+) -> Result<(O, HostUse), Failure> {
+    let control = stoppable(control);
+    let began = Instant::now();
+    let done = thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            let mut begin = None;
+            let outcome = job(&control, &mut |_| begin = Some(CpuSample::take()));
+            (outcome, begin, CpuSample::take())
+        });
+        while !thread.is_finished() {
+            thread::sleep(tick.min(began.elapsed() / 4 + Duration::from_millis(1)));
+            look(&control, began.elapsed());
+        }
+        thread.join()
+    });
+    let (outcome, begin, end) =
+        done.map_err(|_| Failure::message(Kind::Other, "the job panicked: a defect of virtbench"))?;
+    let end = end?;
+    let begin = begin.transpose()?.unwrap_or_else(|| end.clone());
+    Ok((outcome, begin.until(&end)))
+}
+
+/// A control that a signal stops, for as long as somebody holds it.
+pub fn stoppable(control: Control) -> Arc<Control> {
+    let control = Arc::new(control);
+    let stopper = Arc::downgrade(&control);
+    on_request(move || {
+        if let Some(control) = stopper.upgrade() {
+            control.stop();
+        }
+    });
+    if requested() {
+        control.stop();
+    }
+    control
 }

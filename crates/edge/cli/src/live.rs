@@ -4,29 +4,34 @@
 //! Control::live --sample--> history --heat.rs--> lines --screen.rs--> terminal
 //!                               \--a line a second--> stderr, where that is no terminal
 //! ```
-
-mod heat;
-mod screen;
+//!
+//! Lines of text that stay in place on a terminal; remarks that come meanwhile are written above them.
+//!
+//! Each change is one write that ends with the cursor below the lines. No mode of the terminal is
+//! changed and the cursor is not hidden: there is nothing to restore, whatever ends the process.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use virtbench_engine::{Control, LiveSample};
+use console::Term;
+use virtbench_engine::{Control, LIVE_BUCKETS, LiveSample};
 use virtbench_workload::LoadSpec;
 
 use crate::interrupt;
-use crate::say::tell;
-use heat::{Column, duration, heat_map, quantile_ns};
-use screen::Screen;
+use crate::say::{self, tell};
 
 /// How often a terminal is drawn on.
 const FRAME: Duration = Duration::from_millis(250);
+
 /// How often a line is printed elsewhere.
 const LINE: Duration = Duration::from_secs(1);
+
 /// Rates are those of so many seconds.
 const RATE_S: f64 = 1.0;
+
 /// The most columns kept: wider than any terminal.
 const MAX_COLUMNS: usize = 1024;
+
 /// Lines above the heat map.
 const HEAD: usize = 3;
 
@@ -156,10 +161,173 @@ fn line(state: &str, columns: &[Column]) -> String {
     format!("{state}: {}, latency p50 < {half}, p99 < {most}, {} errors", rates(columns), sample.errors)
 }
 
+/// The most rows of a map: five decades of latency.
+const MAX_ROWS: usize = 16;
+
+/// Columns before the map itself: the latency of a row and a line.
+const MARGIN: usize = 9;
+
+/// What completed in a while.
+#[derive(Debug, Clone, PartialEq)]
+struct Column {
+    /// When the while ended, in seconds since the load began.
+    pub end_s: f64,
+    /// What completed in it.
+    pub sample: LiveSample,
+}
+
+/// The map of the latest columns that fit `width` x `height` characters, its time axis included; nothing
+/// if none fit or nothing completed. A row is a bucket of latencies, labelled with where it begins;
+/// where there are more buckets than rows, the lowest row takes all that are faster.
+fn heat_map(columns: &[Column], width: usize, height: usize) -> Vec<String> {
+    let rows = height.saturating_sub(1).min(MAX_ROWS);
+    if rows == 0 {
+        return Vec::new();
+    }
+    let shown = &columns[columns.len().saturating_sub(width.saturating_sub(MARGIN))..];
+    let is_busy = |bucket: &usize| shown.iter().any(|column| column.sample.latency[*bucket] > 0);
+    let (Some(fastest), Some(slowest)) = ((0..LIVE_BUCKETS).find(is_busy), (0..LIVE_BUCKETS).rfind(is_busy))
+    else {
+        return Vec::new();
+    };
+    let bottom = fastest.max((slowest + 1).saturating_sub(rows));
+    let mut lines: Vec<String> = (bottom..=slowest)
+        .rev()
+        .map(|bucket| {
+            let first = if bucket == bottom { 0 } else { bucket };
+            let cells = shown.iter().map(|column| {
+                let total: u64 = column.sample.latency.iter().sum();
+                shade(column.sample.latency[first..=bucket].iter().sum(), total)
+            });
+            // The lowest row may take faster ones as well.
+            let sign = if bucket == bottom && fastest < bottom { '<' } else { ' ' };
+            format!("{sign}{:>6} |{}", duration(1 << bucket), cells.collect::<String>())
+        })
+        .collect();
+    lines.push(axis(shown));
+    lines
+}
+
+/// The times of the first and the last column, under them.
+fn axis(shown: &[Column]) -> String {
+    let ends = [shown.first(), shown.last()].map(|column| column.map_or(0.0, |column| column.end_s));
+    let [first, last] = ends.map(|end_s| format!("{end_s:.1} s"));
+    let gap = shown.len().saturating_sub(first.len());
+    let mut line = format!("{:MARGIN$}{first}", "");
+    if gap > last.len() {
+        line += &format!("{last:>gap$}");
+    }
+    line
+}
+
+/// The shade for `part` of `total`: nothing, a dot below 1 %, then below 10 %, 30 %, 60 %, and above.
+fn shade(part: u64, total: u64) -> char {
+    match 100.0 * part as f64 / total.max(1) as f64 {
+        0.0 => ' ',
+        percent if percent < 1.0 => '·',
+        percent if percent < 10.0 => '░',
+        percent if percent < 30.0 => '▒',
+        percent if percent < 60.0 => '▓',
+        _ => '█',
+    }
+}
+
+/// Nanoseconds in six characters or fewer.
+fn duration(ns: u64) -> String {
+    let (value, unit) = match ns as f64 {
+        ns if ns < 1e3 => (ns, "ns"),
+        ns if ns < 1e6 => (ns / 1e3, "us"),
+        ns if ns < 1e9 => (ns / 1e6, "ms"),
+        ns => (ns / 1e9, "s"),
+    };
+    let digits = usize::from(value < 10.0 && unit != "ns");
+    format!("{value:.digits$} {unit}")
+}
+
+/// The latency that a share of the operations stay below, in nanoseconds: the upper end of the bucket
+/// in which the share is reached. Nothing where nothing completed.
+fn quantile_ns(sample: &LiveSample, share: f64) -> Option<u64> {
+    let total: u64 = sample.latency.iter().sum();
+    let mut below = 0;
+    (0..LIVE_BUCKETS)
+        .find(|bucket| {
+            below += sample.latency[*bucket];
+            below > 0 && below as f64 >= share * total as f64
+        })
+        .map(|bucket| 2 << bucket)
+}
+
+/// Lines at the bottom of a terminal.
+struct Screen {
+    term: Term,
+    /// Characters of each line that is there now.
+    widths: Vec<usize>,
+}
+
+impl Screen {
+    /// Nothing yet, on stderr; `None` if that is no terminal.
+    pub fn stderr() -> Option<Self> {
+        let term = Term::stderr();
+        term.is_term().then(|| {
+            say::hold();
+            Self { term, widths: Vec::new() }
+        })
+    }
+
+    /// How much can be drawn, in characters and lines: less than the terminal has by one of each, so
+    /// that nothing wraps or scrolls away.
+    pub fn size(&self) -> (usize, usize) {
+        let (rows, columns) = self.term.size();
+        let some = |size: u16, default: usize| if size == 0 { default } else { usize::from(size) };
+        (some(columns, 80).saturating_sub(1), some(rows, 24).saturating_sub(1))
+    }
+
+    /// Replaces the lines. What cannot be written is lost: a load does not end for that.
+    pub fn draw(&mut self, lines: &[String]) {
+        let (width, height) = self.size();
+        let lines: Vec<String> =
+            lines.iter().take(height).map(|line| line.chars().take(width).collect()).collect();
+        let mut text = self.back() + "\x1b[J";
+        for remark in say::waiting() {
+            text += &format!("{remark}\n");
+        }
+        for line in &lines {
+            text += &format!("{line}\n");
+        }
+        let _ = self.term.write_str(&text);
+        self.widths = lines.iter().map(|line| line.chars().count()).collect();
+    }
+
+    /// Removes the lines.
+    pub fn clear(&mut self) {
+        let _ = self.term.write_str(&(self.back() + "\x1b[J"));
+        self.widths.clear();
+    }
+
+    /// What moves the cursor to the first of the lines. A terminal that has become narrower has wrapped them.
+    fn back(&self) -> String {
+        let columns = self.size().0 + 1;
+        match self.widths.iter().map(|width| width.div_ceil(columns).max(1)).sum::<usize>() {
+            0 => "\r".into(),
+            up => format!("\r\x1b[{up}A"),
+        }
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        say::release();
+    }
+}
+
+#[cfg(test)]
+mod heat_tests;
+
 #[cfg(test)]
 mod tests {
-    use super::*;
     use virtbench_workload::{AccessLine, AccessSpec, Pace, Recording, TraceAction, TraceOp};
+
+    use super::*;
 
     fn columns() -> Vec<Column> {
         let sample = |bucket: usize| {

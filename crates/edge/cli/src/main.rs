@@ -5,41 +5,24 @@
     not(feature = "full"),
     allow(dead_code, reason = "some parts serve only the commands that this build leaves out")
 )]
-
-#[cfg(feature = "full")]
-mod appliance_failure;
 #[cfg(feature = "full")]
 mod applications;
 mod args;
-mod chart;
 mod claim;
-mod command_line;
 mod commands;
-mod company;
 mod exit;
 mod first_minute;
-mod flags;
 #[cfg(feature = "full")]
 mod guest_networks;
-mod guests;
 mod interrupt;
-mod lab_failure;
 mod live;
 mod log;
 mod own_networks;
-#[cfg(feature = "full")]
-mod password_file;
-mod platform_profile;
 mod progress;
-#[cfg(feature = "full")]
-mod recipes;
 mod resume;
 mod say;
-mod small_file;
 mod study_file;
 mod text_table;
-mod watched;
-mod xdg;
 
 use std::process::ExitCode;
 
@@ -91,7 +74,7 @@ fn main() -> ExitCode {
         #[cfg(feature = "full")]
         Command::Profile(profile) => commands::profile::execute(&profile),
         #[cfg(feature = "full")]
-        Command::Costs(costs) => commands::costs::execute(&costs),
+        Command::Costs(costs) => commands::profile::execute_costs(&costs),
         #[cfg(feature = "full")]
         Command::Predict(predict) => commands::predict::execute(&predict),
         #[cfg(feature = "full")]
@@ -103,7 +86,7 @@ fn main() -> ExitCode {
         Command::Report(report) => commands::report::execute(&report),
         Command::Doctor(doctor) => commands::doctor::execute(&doctor),
         Command::Man(man) => commands::man::execute(&man),
-        Command::Completions { shell } => commands::completions::execute(shell),
+        Command::Completions { shell } => commands::man::completions(shell),
     });
     exit::report(done.and_then(|()| Ok(say::finish()?)))
 }

@@ -15,15 +15,15 @@ enum Shown {
 
 use Shown::{By, No};
 
-const STUDY: Shown = By("commands/study/common.rs", "StudyProgress::new");
+const STUDY: Shown = By("commands/study_runs/mod.rs", "StudyProgress::new");
 const SHORT: Shown = No("writes what it has in memory");
 
 const COMMANDS: &[(&str, Shown)] = &[
     ("load", By("commands/load/measure.rs", "progress::timer")),
     ("workload", By("commands/workload.rs", "progress::timer")),
-    ("oltp populate", By("commands/oltp/mod.rs", "progress::bar")),
+    ("oltp populate", By("commands/oltp.rs", "progress::bar")),
     ("oltp run", By("commands/driver.rs", "progress::timer")),
-    ("oltp check", By("commands/oltp/mod.rs", "progress::timer")),
+    ("oltp check", By("commands/oltp.rs", "progress::timer")),
     ("users web", By("commands/driver.rs", "progress::timer")),
     ("users key-value", By("commands/driver.rs", "progress::timer")),
     ("users mail", By("commands/driver.rs", "progress::timer")),
@@ -48,26 +48,26 @@ const COMMANDS: &[(&str, Shown)] = &[
     ("history page", By("commands/history.rs", "progress::during")),
     ("history rebuild", By("commands/history.rs", "progress::spinner")),
     ("history tag", No("writes one small file")),
-    ("analyse", By("commands/analyse/output.rs", "progress::during")),
+    ("analyse", By("commands/analyse.rs", "progress::during")),
     ("profile", By("commands/profile.rs", "progress::timed")),
-    ("costs", By("commands/costs.rs", "with_progress")),
+    ("costs", By("commands/profile.rs", "with_progress")),
     ("predict", By("commands/predict.rs", "with_progress")),
     ("fence simulate", By("commands/fence/evaluate.rs", "progress::counted")),
     ("fence plan", By("commands/fence/plan.rs", "progress::counted")),
     ("fence format", By("commands/fence/serve.rs", "progress::during")),
     ("fence serve", No("serves until it is ended")),
-    ("fence drain", By("commands/fence/drain.rs", "progress::during")),
+    ("fence drain", By("commands/fence/resize.rs", "progress::during")),
     ("fence resize", By("commands/fence/resize.rs", "progress::spinner")),
-    ("fence add", By("commands/fence/members.rs", "shown(")),
-    ("fence remove", By("commands/fence/members.rs", "shown(")),
+    ("fence add", By("commands/fence/resize.rs", "shown(")),
+    ("fence remove", By("commands/fence/resize.rs", "shown(")),
     ("fence reslot", No("tells a daemon, and edits one small file")),
     ("fence calibrate", By("commands/fence/calibrate.rs", "progress::counted")),
     ("fence inspect", By("commands/fence/inspect.rs", "progress::lengthen")),
     ("fence status", No("prints a table at intervals, or one")),
-    ("appliance build", By("commands/appliance/build.rs", "progress::spinner")),
+    ("appliance build", By("commands/appliance.rs", "progress::spinner")),
     ("appliance list", No("reads the manifests of some folders")),
     ("appliance run", By("commands/appliance/run.rs", "shown(")),
-    ("appliance path", By("commands/appliance/path.rs", "progress::during")),
+    ("appliance path", By("commands/appliance.rs", "progress::during")),
     ("appliance shell", No("gives the terminal to a shell")),
     ("appliance remove", No("removes some files")),
     ("sweep", By("commands/sweep.rs", "progress::during")),

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use clap::{Arg, ArgMatches, CommandFactory, FromArgMatches};
 use virtbench_record::Provenance;
@@ -15,6 +16,7 @@ use crate::exit::{Failure, Kind};
 
 /// What may be said anew.
 const OWN: [&str; 4] = ["resume", "again", "out", "json"];
+
 /// What may be said anew where nothing is run.
 const OWN_OF_AGAIN: &str = "method";
 
@@ -124,6 +126,19 @@ fn say_anew(arguments: &mut Arguments, given: &ArgMatches, out: &Path) {
     }
     *study.folder_mut() =
         FolderArgs { out: Some(out.to_owned()), resume: flag(given, "resume"), json: flag(given, "json") };
+}
+
+/// The one that a file stands for.
+static REPLACED: OnceLock<Vec<String>> = OnceLock::new();
+
+/// What was run: what stands on the command line, or what a file named on it stands for.
+pub fn command_line() -> Vec<String> {
+    REPLACED.get().cloned().unwrap_or_else(|| std::env::args().collect())
+}
+
+/// A file stands for these words. The first such call counts.
+pub fn replace(words: Vec<String>) {
+    let _ = REPLACED.set(words);
 }
 
 #[cfg(test)]

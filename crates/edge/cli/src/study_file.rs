@@ -10,11 +10,11 @@ use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use toml::{Spanned, Value};
 use virtbench_runs::read_provenance;
+use virtbench_study::read_user_file;
 
 use crate::args::{Arguments, study_command};
 use crate::exit::{Failure, Kind};
 use crate::resume::{is_given, raw};
-use crate::small_file;
 
 /// What a run is told anew, and no file says.
 const OF_A_RUN: [&str; 3] = ["out", "resume", "json"];
@@ -100,7 +100,7 @@ pub fn words(path: &Path) -> Result<StudyWords, Failure> {
             .map_err(|error| Failure::new(Kind::Folder, error));
     }
     let usage = |why: String| Failure::message(Kind::Usage, format!("{}: {why}", path.display()));
-    small_file::read(path).and_then(|text| parse(&text)).map_err(usage)
+    read_user_file(path).and_then(|text| parse(&text)).map_err(usage)
 }
 
 /// The command line of one repetition of a study.

@@ -325,7 +325,7 @@ fn pure_crates_name_no_options() {
     let named: Vec<String> = named.collect();
     assert!(
         named.is_empty(),
-        "name the field; crates/edge/cli/src/flags.rs knows its option:\n{}",
+        "name the field; crates/edge/cli/src/exit.rs knows its option:\n{}",
         named.join("\n")
     );
 }

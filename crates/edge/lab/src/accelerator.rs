@@ -12,13 +12,12 @@ use serde::{Deserialize, Serialize};
 use virtbench_record::AcceleratorFacts;
 
 use crate::cache::{cache_directory, write_atomically};
-use crate::error::LabError;
 use crate::guest::{Accelerator, Guest, GuestConfig};
 use crate::image::GuestImage;
 use crate::kernel::GuestKernel;
-use crate::kvm_cpu::KvmCpu;
+use crate::machine::LabError;
 use crate::process::{MachineError, last_words};
-use crate::qemu::Qemu;
+use crate::qemu::{KvmCpu, Qemu};
 
 /// How long a guest may take to boot under KVM before KVM counts as broken: it takes one second
 /// where it works.

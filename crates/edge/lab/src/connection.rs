@@ -1,7 +1,6 @@
 //! The host's end of the conversation with one agent: nothing is waited for without a limit.
 
 mod appliance;
-mod enclosing;
 mod error;
 
 use std::io::{self, Read};
@@ -17,8 +16,8 @@ use virtbench_agent::protocol::appliance::{ApplianceReply, ServiceFailure};
 use virtbench_agent::protocol::{Greeting, Job, ProtocolError, Reply, Request, VERSION, receive, send};
 use virtbench_record::{DeviceFacts, HostFacts, HostUse, JobOutcome, TargetFacts};
 
+use crate::child;
 use crate::clock::{ClockOffset, RoundTrip, best_of};
-use crate::stop;
 pub use error::ConnectionError;
 
 /// How long an idle agent may take to answer a ping, and any agent to take a request.
@@ -121,7 +120,7 @@ impl Connection {
         self.send(&Request::Hello { version: VERSION })?;
         let until = Instant::now() + limit;
         while !self.readable_within(STOP_INTERVAL.min(until.saturating_duration_since(Instant::now())))? {
-            if stop::is_requested() {
+            if child::is_requested() {
                 return Err(ConnectionError::Stopped);
             }
             if Instant::now() >= until {

@@ -14,14 +14,13 @@ use virtbench_host::free_bytes;
 use virtbench_units::format_bytes;
 
 use crate::accelerator::{AcceleratorChoice, KVM_LIMIT, choose_accelerator, open_kvm};
-use crate::error::LabError;
 use crate::guest::Accelerator;
 use crate::image::GuestImage;
 use crate::kernel::{GuestKernel, find_kernel};
+use crate::machine::LabError;
 use crate::process::MachineError;
-use crate::qcow2::find_qemu_img;
 use crate::qemu::Qemu;
-use crate::storage_daemon::find_storage_daemon;
+use crate::qemu_tools::{find_qemu_img, find_storage_daemon};
 use crate::uml::UmlKernel;
 
 /// Space that a quick study takes, in bytes.

@@ -13,19 +13,16 @@ use virtbench_agent::Console;
 use virtbench_agent::protocol::{Greeting, PORT_NAME, ProtocolError};
 
 use crate::adapters::Transport;
-use crate::cable::CableEnd;
+use crate::clock::host_tsc_khz;
 use crate::connection::{Connection, ConnectionError};
-use crate::disk_operations::of_guest;
-use crate::guest_disk::GuestDisk;
-use crate::guest_network::{GuestNetwork, forwarded_ports};
+use crate::guest_disk::{GuestDisk, of_guest};
+use crate::guest_network::{CableEnd, GuestNetwork, forwarded_ports};
 use crate::image::GuestImage;
 use crate::io_limit::IoGroup;
-use crate::kvm_cpu::KvmCpu;
 use crate::process::{AgentProcess, MachineError};
-use crate::qemu::Qemu;
+use crate::qemu::{KvmCpu, Qemu};
+use crate::qemu_tools::StorageDaemon;
 use crate::qmp::Qmp;
-use crate::storage_daemon::StorageDaemon;
-use crate::tsc::host_tsc_khz;
 
 /// How long a guest may take to boot, unless told otherwise: 2 s when alone under emulation, more
 /// when it shares its processor with others.

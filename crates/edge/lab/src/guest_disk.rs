@@ -1,16 +1,21 @@
 //! A guest's disk: from the file on the host to the adapter that the guest sees.
+//!
+//! Operations of the disk that an appliance has its data on, counted where they leave it: by the kernel for a block device of this
+//! host, by QEMU for a guest's disk.
 
-use std::fs;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use serde_json::{Value, json};
 
 use crate::adapters::{Adapter, DiskSettings, Transport};
 use crate::io_limit::IoLimits;
+use crate::process::MachineError;
 
 /// Name of the export of an NBD server.
 pub(crate) const EXPORT: &str = "disk";
+
 /// How long QEMU looks for an NBD server that went away, in seconds, before the guest's requests fail.
 const RECONNECT_S: u32 = 60;
 
@@ -185,6 +190,45 @@ fn escape(path: &Path) -> String {
     path.to_string_lossy().replace(',', ",,")
 }
 
+/// Reads and writes of a block device that were completed so far (Linux, Documentation/block/stat.rst).
+///
+/// # Errors
+/// Its accounts cannot be read.
+pub(crate) fn of_block_device(device: &Path) -> io::Result<u64> {
+    let name = device.file_name().unwrap_or_default();
+    of_device(&fs::read_to_string(Path::new("/sys/class/block").join(name).join("stat"))?)
+}
+
+fn of_device(stat: &str) -> io::Result<u64> {
+    let numbers: Vec<u64> = stat.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    match numbers.as_slice() {
+        [reads, _, _, _, writes, ..] => Ok(reads + writes),
+        _ => Err(io::Error::other("a block device's accounts have another form")),
+    }
+}
+
+/// The same of a guest's disk, the block node `node`, out of what QEMU answers to `query-blockstats`.
+///
+/// # Errors
+/// There is no such disk in it.
+pub(crate) fn of_guest(answer: &Value, node: &str) -> io::Result<u64> {
+    let disks = answer.as_array().map_or(&[][..], Vec::as_slice);
+    let disk = disks.iter().find(|disk| disk["node-name"] == node);
+    let count = |name: &str| disk?["stats"][name].as_u64();
+    let both = count("rd_operations").zip(count("wr_operations"));
+    both.map(|(reads, writes)| reads + writes)
+        .ok_or_else(|| io::Error::other(format!("QEMU does not count operations of {node}")))
+}
+
+/// A QEMU built without io_uring, or a host that forbids it, is done without: if `error` is because of that, `settings` are
+/// changed, and what is to be noted of it is returned.
+pub(crate) fn io_without_uring(error: &MachineError, settings: &mut DiskSettings) -> Option<String> {
+    let MachineError::Ended { console, .. } = error else { return None };
+    let complaint = console.iter().find(|line| line.contains("io_uring"))?;
+    let aio = settings.replace_io_uring()?;
+    Some(format!("aio={} instead of io_uring, as QEMU said: {complaint}", aio.name()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -238,5 +282,25 @@ mod tests {
         assert_eq!((&nbd["server"]["path"], &nbd["export"]), (&"/a,b".into(), &"web".into()));
         assert_eq!(arguments[3], "throttle-group,id=disk0-limits,x-iops-total=16");
         assert_eq!((&throttle["file"], &throttle["node-name"]), (&nbd["node-name"], &"disk0".into()));
+    }
+}
+
+#[cfg(test)]
+mod disk_operations_tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn operations_are_read_from_what_the_kernel_and_qemu_write() {
+        let recorded = "    4711        3   100000      900     1289      200    50000      800        0     1200     1700        0        0        0        0       10        5\n";
+        assert_eq!(of_device(recorded).unwrap(), 6000);
+        assert!(of_device("").is_err());
+        let recorded = json!([
+            { "device": "", "node-name": "disk0", "stats": { "rd_operations": 900, "wr_operations": 0 } },
+            { "device": "", "node-name": "disk1", "stats": { "rd_operations": 30, "wr_operations": 12 } },
+        ]);
+        assert_eq!(of_guest(&recorded, "disk1").unwrap(), 42);
+        assert!(of_guest(&recorded, "disk2").unwrap_err().to_string().contains("disk2"));
     }
 }

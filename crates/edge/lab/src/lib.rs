@@ -8,53 +8,36 @@
 mod accelerator;
 mod adapters;
 mod appliance;
-mod cable;
 mod cache;
 mod carried_files;
 mod child;
 mod clock;
 mod command;
 mod connection;
+mod cpu_times;
 mod descriptors;
-mod disk_operations;
 mod doctor;
 mod energy;
-mod error;
-mod far_times;
 mod filesystem;
-mod group_guard;
 mod guest;
 mod guest_disk;
 mod guest_network;
 mod image;
-mod initramfs;
 mod io_limit;
-mod io_uring_fallback;
 mod kernel;
-mod kvm_cpu;
 mod libvirt;
 mod machine;
 mod measure;
-mod memory_file;
 mod modules;
 mod native;
-mod native_agent;
 mod network_path;
-mod own_filesystem;
 mod process;
-mod process_cpu;
-mod qcow2;
 mod qemu;
+mod qemu_tools;
 mod qmp;
 mod remote;
-mod settings_in_effect;
-mod stop;
-mod storage_daemon;
-mod tsc;
 mod uml;
-mod unpack;
 mod vm;
-mod vmlinux;
 
 pub use accelerator::{
     AcceleratorChoice, KVM_LIMIT, choose_accelerator, force_kvm, known_accelerator, probe_kvm,
@@ -67,50 +50,49 @@ pub use appliance::{
     ApplianceError, ApplianceSpec, GuestPlace, Network, NetworkNamespace, Place, Reach, RunningAppliance,
     TierLinks, UmlPlace, appliance_guest_facts, measure_path,
 };
-pub use cable::CableEnd;
 pub use cache::cache_directory;
 pub use carried_files::{CarriedFile, CarriedFilesError, pack};
+pub use child::stop_starts_on;
 pub use clock::{ClockOffset, RoundTrip, best_of};
 pub use command::{
     CommandError, run_at_terminal, run_command, run_command_followed, run_command_interrupted, run_watched,
 };
 pub use connection::{Connection, ConnectionError, Measuring, Stopper};
+pub use cpu_times::{FarTimes, Observed};
 pub use descriptors::{DESCRIPTORS_EACH, TooFewDescriptors, require_descriptors};
 pub use doctor::{Check, Status, examine_host};
 pub use energy::{EnergySource, NoEnergy, find_energy, open_energy};
-pub use error::LabError;
-pub use far_times::FarTimes;
-pub use filesystem::{Filesystem, FilesystemError, fill_holes, make_filesystem, make_filesystem_with};
+pub use filesystem::{
+    Filesystem, FilesystemError, OwnFilesystem, OwnFilesystemError, fill_holes, make_filesystem,
+    make_filesystem_with, see_alone,
+};
 pub use guest::{Accelerator, BOOT_LIMIT, Guest, GuestConfig};
 pub use guest_disk::{GuestDisk, ImageFormat};
-pub use guest_network::{GuestNetwork, Tap};
+pub use guest_network::{CableEnd, GuestNetwork, Tap};
 pub use image::{GuestImage, ImageError};
 pub use io_limit::{IoLimitError, IoLimits, check_io_limits};
-pub use kernel::{GuestKernel, KernelError, find_kernel};
-pub use kvm_cpu::KvmCpu;
+pub use kernel::{GuestKernel, KernelError, bootable, find_kernel};
 pub use libvirt::{
     BEAT, Beat, BootFiles, DomainNetwork, Keeper, Label, LeftRun, Libvirt, LibvirtAddress,
     LibvirtAddressError, LibvirtAppliances, LibvirtGuest, MADE_NAMESPACE, MADE_PREFIX, Made, MarkedThing,
     Noise, NotByLibvirt, Purpose, SILENT, Sign, Standing, SweepOf, boot_files_for, check_disk, check_free,
     connect_to, connect_with_pool, folder_of, new_uuid, now_s, remove_made, runs_on,
 };
-pub use machine::{Environment, Machine, OnProgress};
+pub use machine::{Environment, LabError, Machine, OnProgress};
 pub use measure::{
     Assignment, Kind, MeasuredTogether, TimeLimits, measure, measure_observed, measure_together, observe,
 };
 pub use modules::{ModuleError, ModuleIndex};
 pub use native::Native;
 pub use network_path::{EndProcessors, NetworkPath, PathGuest, PathKind, TrafficMeasured, vhost_device};
-pub use own_filesystem::{OwnFilesystem, OwnFilesystemError, see_alone};
 pub use process::MachineError;
-pub use process_cpu::Observed;
-pub use qcow2::{ImageMakingError, Preallocation, Qcow2, find_qemu_img};
-pub use qemu::{Qemu, QemuError};
+pub use qemu::{KvmCpu, Qemu, QemuError};
+pub use qemu_tools::{
+    ImageMakingError, NoStorageDaemon, Preallocation, Qcow2, find_qemu_img, find_storage_daemon,
+};
 pub use remote::{
     AddressError, LoopbackKeys, LoopbackSshd, Ssh, SshAddress, SshAppliances, SshHost, check_ssh_host,
 };
-pub use stop::stop_starts_on;
-pub use storage_daemon::{NoStorageDaemon, find_storage_daemon};
 pub use uml::{
     Uml, UmlConfig, UmlDisk, UmlDiskKind, UmlError, UmlGuest, UmlImage, UmlInterface, UmlKernel, probe_uml,
     uml_processor,
@@ -129,4 +111,3 @@ pub use virtbench_host::{
 /// Whether libvirt's library is here.
 pub use virtbench_libvirt::load as load_libvirt;
 pub use vm::Vm;
-pub use vmlinux::bootable;

@@ -19,10 +19,9 @@ use virtbench_workload::{JobSpec, LoadSpec, WorkloadSpec};
 
 use crate::clock::{ClockOffset, jump_ns};
 use crate::connection::{ConnectionError, Measuring, Stopper};
-use crate::error::LabError;
-use crate::far_times;
-use crate::machine::Machine;
-use crate::process_cpu::{Observed, ProcessSample};
+use crate::cpu_times;
+use crate::cpu_times::{Observed, ProcessSample};
+use crate::machine::{LabError, Machine};
 
 /// Pings that one synchronisation takes; the quickest counts, and one takes 0.2 ms.
 const PINGS: u32 = 25;
@@ -285,7 +284,7 @@ fn run(
     let host = host
         .or_else(|| Some(far_begin?.until(&machine.far_times()?)))
         // This host's processors say nothing of another machine's.
-        .or_else(|| machine.facts().map(|_| far_times::UNKNOWN));
+        .or_else(|| machine.facts().map(|_| cpu_times::UNKNOWN));
     if machine.shares_host_clock() {
         return Ok(Run { began_ns, offsets: vec![*before], outcome, host, clock: None });
     }

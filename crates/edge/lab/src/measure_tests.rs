@@ -11,7 +11,7 @@ use virtbench_workload::{AccessLine, AccessSpec};
 
 use super::*;
 use crate::connection::Connection;
-use crate::far_times::FarTimes;
+use crate::cpu_times::FarTimes;
 use crate::process::{AgentProcess, MachineError};
 
 /// How a fake agent behaves.

@@ -14,6 +14,7 @@ use crate::child::{BoundChild, describe_end};
 
 /// The program for x86 guests.
 const PROGRAM: &str = "qemu-system-x86_64";
+
 /// How long it may take to say what it is.
 const ANSWER_LIMIT: Duration = Duration::from_secs(20);
 
@@ -151,6 +152,41 @@ fn parse_devices(output: &str) -> BTreeSet<String> {
 
 fn parse_version(output: &str) -> Option<String> {
     output.lines().next()?.strip_prefix("QEMU emulator version ").map(|version| version.trim().to_owned())
+}
+
+/// The processor that a guest sees under KVM: the host's, or what works where a KVM refuses that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KvmCpu {
+    /// The host's.
+    #[default]
+    Host,
+    /// The host's, without the register of its architectural capabilities, which a nested KVM may not let QEMU set.
+    HostWithoutCapabilities,
+    /// All that KVM offers.
+    Max,
+}
+
+impl KvmCpu {
+    /// In the order in which they are tried.
+    pub const ALL: [Self; 3] = [Self::Host, Self::HostWithoutCapabilities, Self::Max];
+
+    /// QEMU's word for it.
+    #[must_use]
+    pub fn model(self) -> &'static str {
+        match self {
+            Self::Host => "host",
+            Self::HostWithoutCapabilities => "host,-arch-capabilities",
+            Self::Max => "max",
+        }
+    }
+
+    /// The one that is tried after it.
+    #[must_use]
+    pub fn next(self) -> Option<Self> {
+        let place = Self::ALL.iter().position(|cpu| *cpu == self)?;
+        Self::ALL.get(place + 1).copied()
+    }
 }
 
 #[cfg(test)]

@@ -109,23 +109,23 @@ mod search;
 mod setup;
 mod studies;
 mod study_error;
+mod user_files;
 
 #[cfg(feature = "full")]
 pub use appliances::built::BuiltAppliance;
 #[cfg(feature = "full")]
-pub use appliances::place::check_native;
+pub use appliances::place::{TriedAppliance, check_native, trial_folder};
+#[cfg(feature = "full")]
+pub use appliances::recipes::{FoundRecipe, all_recipes, find_recipe};
 #[cfg(feature = "full")]
 pub use appliances::sides::{Sides, SidesError, SidesRequest, host_difference};
-#[cfg(feature = "full")]
-pub use appliances::tried::{TriedAppliance, trial_folder};
 pub use disks::backing::Backing;
 pub use disks::backing_error::BackingError;
-pub use disks::contents::Contents;
-pub use disks::disk::{DiskError, StudyDisk};
+pub use disks::disk::{Contents, DiskError, StudyDisk};
 pub use disks::images::{Images, ImagesError};
 pub use environments::{
     EnvironmentNames, EnvironmentUri, FoundEnvironments, LibvirtUri, MadeEnvironments, NamedEnvironment,
-    NamesError, QemuUri, UriError, split_machines,
+    NamesError, QemuUri, UriError, find_environments, find_homes,
 };
 pub use fence::{FenceDisks, FenceError, FenceOptions, FenceRequest, HostDeviceError};
 #[cfg(feature = "full")]
@@ -134,18 +134,16 @@ pub use guests::{
     ApplianceGuests, Extras, GuestChoice, GuestOptions, Guests, GuestsError, WantedAccelerator,
 };
 pub use machines::make_target;
-pub use runner::course::Course;
-pub use runner::estimate::Estimate;
-pub use runner::event::{Event, Observer};
-pub use runner::experiment::Experiment;
-pub use runner::programs::is_program;
+pub use runner::event::{Estimate, Event, Observer};
+pub use runner::prerequisites::is_program;
+pub use runner::progress::Course;
 #[cfg(feature = "full")]
 pub use runner::progress::Progress;
-pub use runner::run::{Run, RunEnd, new_provenance};
+pub use runner::run::{Experiment, Run, RunEnd, new_provenance};
 pub use runner::workload_file::read_workload;
-pub use search::apply::{Load, SearchError};
-pub use search::saturate::{SaturationRun, saturate};
-pub use search::surface::{Ended, MeasuredSurface, SurfacePlan, load_at, measure_surface};
+pub use search::{
+    Ended, Load, MeasuredSurface, SaturationRun, SearchError, SurfacePlan, load_at, measure_surface, saturate,
+};
 pub use setup::{Setup, SetupError, setups};
 #[cfg(feature = "full")]
 pub use studies::application::{
@@ -163,11 +161,11 @@ pub use studies::colocation::{
 #[cfg(feature = "full")]
 pub use studies::desktops::{
     DesktopAppliance, DesktopSource, DesktopsOptions, DesktopsPlace, DesktopsStudy, ExistingDesktops,
+    find_day,
 };
-pub use studies::grid::definition::{Grid, GridError, check_plan};
+pub use studies::grid::definition::{Grid, GridError, ScheduledPoint, check_plan, schedule};
 pub use studies::grid::points::measure_points;
-pub use studies::grid::schedule::{ScheduledPoint, schedule};
-pub use studies::grid::{Adapters, Before, Compare, GridOptions, NativeVsVm};
+pub use studies::grid::{Adapters, Before, Compare, GridOptions, MachineAndVm, NativeVsVm, USUAL_ADAPTERS};
 pub use studies::network::{NetworkOptions, NetworkStudy, has_vhost, network_machine};
 #[cfg(feature = "full")]
 pub use studies::oltp::{
@@ -176,14 +174,15 @@ pub use studies::oltp::{
 };
 #[cfg(feature = "full")]
 pub use studies::operations::{
-    OperationsStudy, PlatformChoice, Tenants, estimate_operations, mix_on, run_operations, tenant_job,
+    OperationsOptions, OperationsStudy, PlatformChoice, Tenants, estimate_operations, find_mix, mix_on,
+    run_operations, tenant_job,
 };
-pub use studies::platform::PlatformStudy;
+pub use studies::platform::{PlatformOptions, PlatformProfile, PlatformStudy};
 #[cfg(feature = "full")]
 pub use studies::predictions::{
     ApplicationsError, Cases, CasesError, CommandProfile, MAX_COSTS_BYTES, Metric, NativeSide, Predictions,
     Verified, VerifyInputs, VmOptions, measure_costs, own_workload, parse_costs, predict_again,
-    profile_command, profiler_failure, run_model_load, verify,
+    profile_command, profiler_failure, run_model_load, untried, verify,
 };
 #[cfg(feature = "full")]
 pub use studies::tiles::{
@@ -191,3 +190,4 @@ pub use studies::tiles::{
     TileFileMember, TileMember, TilesHosting, TilesOptions, TilesPlace, TilesStudy, generator_command,
 };
 pub use study_error::StudyError;
+pub use user_files::{read_user_file, user_folder};

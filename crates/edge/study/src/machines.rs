@@ -14,8 +14,8 @@ use virtbench_record::{
 };
 use virtbench_workload::{JobSpec, LoadSpec};
 
-use crate::runner::course::{Course, unix_ns};
 use crate::runner::event::{Event, Observer};
+use crate::runner::progress::{Course, unix_ns};
 use crate::study_error::StudyError;
 use virtbench_runs::RunFolder;
 

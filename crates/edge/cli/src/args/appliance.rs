@@ -1,13 +1,14 @@
-//! `virtbench appliance`
+//! `virtbench appliance`, and where a study runs appliances: on this host, in VMs, and by which network.
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use virtbench_units::parse_positive_duration_ns;
 
-use super::qemu::QemuArgs;
+use super::study::QemuArgs;
 
 /// What to do with appliances.
 #[derive(Debug, Subcommand)]
@@ -150,4 +151,79 @@ pub struct ApplianceRemoveArgs {
 
 fn limit(text: &str) -> Result<Duration, String> {
     parse_positive_duration_ns(text).map(Duration::from_nanos)
+}
+
+/// What its VM is made of, how that is reached, and where its data lie.
+#[derive(Debug, Clone, Args)]
+pub struct AppliancePlaceArgs {
+    /// How the VM is reached: user needs no rights, tap is faster and needs root
+    #[arg(long, value_enum, default_value = "user")]
+    pub network: NetworkArg,
+    /// What runs the VM
+    #[command(flatten)]
+    pub qemu: QemuArgs,
+    /// Folder for test disks and data; the storage under it is what is measured [default: the run folder]
+    #[arg(long, value_name = "DIR")]
+    pub target_dir: Option<PathBuf>,
+}
+
+/// How a VM is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum NetworkArg {
+    /// QEMU's user-mode network
+    User,
+    /// A tap device in a network namespace of the run's own
+    Tap,
+}
+
+impl NetworkArg {
+    /// Its name in a plan.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Tap => "tap",
+        }
+    }
+}
+
+/// Where on this host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// Natively.
+    Native,
+    /// In a VM.
+    Vm,
+}
+
+/// Reads `native` or `vm`, also as environments are written: `native:`. Nothing where it is neither.
+pub fn place(text: &str) -> Option<Result<Place, String>> {
+    match text.split_once(':').unwrap_or((text, "")) {
+        ("native", "") => Some(Ok(Place::Native)),
+        ("vm", "") => Some(Ok(Place::Vm)),
+        (name @ ("native" | "vm"), rest) => Some(Err(format!(
+            "{name}:{rest}: this study takes {name} without a folder; --target-dir names one where it has data"
+        ))),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_written_as_environments_are_or_by_name_alone() {
+        assert_eq!(
+            ["native", "native:", "vm", "vm:"].map(place),
+            [Place::Native, Place::Native, Place::Vm, Place::Vm].map(|place| Some(Ok(place)))
+        );
+        assert!(
+            place("native:/srv")
+                .is_some_and(|wrong| wrong.is_err_and(|why| why.contains("without a folder")))
+        );
+        assert_eq!(
+            ["", "natively", "existing", "ssh://host/srv", "vnc://desk1"].map(place),
+            [const { None }; 5]
+        );
+    }
 }

@@ -1,11 +1,10 @@
-//! `virtbench compare`
+//! `virtbench compare`, `analyse` and `report`: what looks at runs that are there.
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, value_parser};
 
-use super::alternate::AlternateArgs;
-use super::repeat::share;
+use super::numbers::share;
 
 /// When the comparison of two runs fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -78,4 +77,113 @@ pub struct CompareRunsArgs {
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
+}
+
+/// Both sides measured in turn, before they are compared.
+#[derive(Debug, Args)]
+pub struct AlternateArgs {
+    /// Measure both first, in turn: BEFORE and AFTER are studies as files (or runs whose study is run again), AFTER being
+    /// BEFORE where only the commands differ
+    #[arg(long)]
+    pub alternate: bool,
+    /// Turns of each side; a turn measures every point once
+    #[arg(long, value_name = "N", default_value = "5", requires = "alternate", value_parser = value_parser!(u32).range(2..=1000))]
+    pub repetitions: u32,
+    /// The virtbench that measures BEFORE [default: this one]
+    #[arg(long, value_name = "FILE", requires = "alternate")]
+    pub before_command: Option<PathBuf>,
+    /// The virtbench that measures AFTER [default: this one]
+    #[arg(long, value_name = "FILE", requires = "alternate")]
+    pub after_command: Option<PathBuf>,
+    /// Folder for the runs of both sides [default: virtbench-alternate-DATE]
+    #[arg(long, value_name = "DIR", requires = "alternate")]
+    pub out: Option<PathBuf>,
+    /// Go on with the missing turns of --out
+    #[arg(long, requires = "alternate", requires = "out", conflicts_with_all = [
+        "before", "after", "repetitions", "before_command", "after_command"
+    ])]
+    pub resume: bool,
+}
+
+/// `virtbench analyse`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A table is CSV with the columns configuration, block, read_percent, random_percent, iops, and where they \
+are known repetition, cpu_percent and response_ms; lines with # are comments. results.csv of a run is one. A table of an application has columns such as users, \
+transactions_per_second, cycles_per_transaction, cycles_per_instruction and instructions_per_transaction \
+instead: each configuration is compared with the first, and why a transaction costs more is worked out. A table of \
+tiles has the columns tile, member, value and reference, and where they are known tiles and held: it is scored as VMmark \
+is, and the most tiles that fit are named.
+
+Two configurations differ, or are equivalent, where an interval of 90 % lies wholly beyond or within the \
+margin: each verdict is then wrong with a probability of at most 5 %. Everything else is undecided. Points \
+without repetitions are judged by their values alone, which is said.
+
+Examples:
+  virtbench analyse docs/data/paper2-adapters.csv
+  virtbench analyse virtbench-adapters-2026-11-21 --margin 10% --html analysis.html
+  virtbench analyse docs/data/paper3-cycles.csv
+  virtbench analyse tiles.csv --html tiles.html
+  virtbench analyse mine.csv --json | jq .pairs[0].throughput")]
+pub struct AnalyseArgs {
+    /// Table of results (CSV), or run folder
+    #[arg(value_name = "FILE|DIR")]
+    pub source: PathBuf,
+    /// How much more or less counts as the same
+    #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = share)]
+    pub margin: f64,
+    /// Write a page with figures here
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Write every verdict as CSV here
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// Print one JSON object instead of tables
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `virtbench report`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Without --format the page and the CSV are written into the run folder again.
+
+Examples:
+  virtbench report out/run
+  virtbench report out/run --format markdown >> \"$GITHUB_STEP_SUMMARY\"
+  virtbench report out/run --format text | less
+  virtbench report out/run --format svg --out slides")]
+pub struct ReportArgs {
+    /// Run folder
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+    /// Write one form of it: to stdout, or where --out says
+    #[arg(long, value_enum, conflicts_with_all = ["html", "csv"])]
+    pub format: Option<ReportFormat>,
+    /// Write the form here: a file, or for svg a folder [default: stdout; for svg DIR/figures]
+    #[arg(short, long, value_name = "PATH", requires = "format")]
+    pub out: Option<PathBuf>,
+    /// Write the page here [default: DIR/report.html]
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Write the points as CSV here [default: DIR/results.csv]
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+}
+
+/// As what a run is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ReportFormat {
+    /// The page: one file that needs neither network nor scripts
+    Html,
+    /// For an issue or a pull request: verdict, table, cautions, command to repeat
+    Markdown,
+    /// For a terminal: 80 columns, drawings in characters
+    Text,
+    /// What it comes to, in one line
+    Line,
+    /// Every measurement
+    Csv,
+    /// One file a drawing, for slides and papers
+    Svg,
 }

@@ -3,12 +3,11 @@
 use std::path::Path;
 
 use clap::{Args, ValueEnum};
-use virtbench_study::{NamedJob, System};
+use virtbench_study::{NamedJob, System, read_user_file};
 use virtbench_units::parse_bytes;
 
-use super::job::read_job;
-use super::sets::SetsArgs;
-use crate::small_file;
+use super::study::SetsArgs;
+use super::workload::read_job;
 
 /// `virtbench study deviation`
 #[derive(Debug, Args)]
@@ -122,7 +121,7 @@ fn read_pattern(text: &str) -> Result<Pattern, String> {
     let read = if is_list {
         text.to_owned()
     } else {
-        small_file::read(Path::new(text))
+        read_user_file(Path::new(text))
             .map_err(|error| format!("cannot read the shares in {text}: {error}"))?
     };
     if read.len() > MAX_TEXT {

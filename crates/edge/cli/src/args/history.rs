@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use clap::{Args, Subcommand};
 
 use super::compare::FailOn;
-use super::repeat::share;
+use super::numbers::share;
 
 /// What to do with the catalogue.
 #[derive(Debug, Subcommand)]

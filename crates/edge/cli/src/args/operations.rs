@@ -1,14 +1,13 @@
-//! `virtbench study operations`
+//! `virtbench study operations`, and `virtbench sweep`, which removes what killed runs have left on a platform.
 
 use clap::{Args, ValueEnum};
 use virtbench_record::CloneKind;
 use virtbench_study::NamedJob;
 use virtbench_units::{parse_bytes, parse_duration_ns, parse_positive_duration_ns};
 
-use super::folder::FolderArgs;
-use super::job::read_job;
-use super::percent::percent;
-use super::qemu::QemuArgs;
+use super::numbers::percent;
+use super::study::{FolderArgs, QemuArgs};
+use super::workload::read_job;
 
 /// The most operations a minute that can be asked for: more would need more clients than threads are sensible for.
 const MOST_PER_MINUTE: f64 = 100_000.0;
@@ -205,6 +204,37 @@ pub fn per_minute(word: &str) -> Result<f64, String> {
     number.filter(|rate| (1.0..=MOST_PER_MINUTE).contains(rate)).ok_or_else(|| {
         format!("{word:?} is no rate: write such as 100/min (1 to {MOST_PER_MINUTE}), or max where a rate can be searched")
     })
+}
+
+/// `virtbench sweep`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Everything that a study makes on a hypervisor or a vCenter says which run made it: domains and VMs in their configuration, volumes \
+by the domain that lists them. A run removes its own in the end, and what runs have left that were killed on this machine is removed \
+by the next one. This command also finds what runs have left that were killed on another machine, in a container, or before this \
+machine was started anew. A run whose process cannot be looked for lives as long as it gives a sign every minute; after ten minutes \
+without one it is thought dead. What has no mark of virtbench's is never touched, whatever its name, nor what a live run has.
+
+Exit codes: 0 nothing is left there, or it was removed; 12 something is left and was not removed.
+
+Examples:
+  virtbench sweep --platform libvirt+qemu:///system
+  virtbench sweep --platform libvirt+qemu+ssh://root@hv/system --yes
+  virtbench sweep --platform 'vsphere+https://user%40vsphere.local@vcenter/sdk?ca=vcenter.pem' --json
+  virtbench sweep --platform openstack:mycloud")]
+pub struct SweepArgs {
+    /// Where to look: libvirt+URI, vsphere+https://USER@HOST/sdk, proxmox:HOST or openstack:CLOUD
+    #[arg(long, value_name = "ADDRESS")]
+    pub platform: String,
+    /// Only what belongs to this run: its id, or how the names of its VMs begin
+    #[arg(long, value_name = "LABEL")]
+    pub label: Option<String>,
+    /// Remove what is left without asking
+    #[arg(long)]
+    pub yes: bool,
+    /// Print JSON; nothing is removed without --yes
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[cfg(test)]

@@ -1,13 +1,15 @@
-//! What is applied to which target, whatever is done with it.
+//! What is applied to which target, whatever is done with it; and the searches that apply it again and again: `virtbench
+//! saturate` and `virtbench surface`.
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args, ValueEnum};
+use virtbench_model::{Slo, parse_slo};
 use virtbench_units::{parse_bytes, parse_duration_ns, parse_positive_duration_ns};
 use virtbench_workload::{AccessLine, EngineKind, FaultSpec, parse_mix_line};
 
 use super::load_args::LoadOptions;
-use super::percent::percent;
+use super::numbers::{percent, share};
 
 /// How operations are handed to the kernel.
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -109,6 +111,97 @@ pub struct ShapeArgs {
     #[command(flatten)]
     pub options: LoadOptions,
     /// Print one JSON object instead of a table
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `virtbench saturate`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+First a closed loop shows how much the target does when it is never idle; then open loops at rates \
+chosen by bisection show the highest that it keeps up with (and, with --slo, in time); then latency is \
+measured at shares of that rate. --outstanding bounds how many operations of the open loop can be under \
+way, so give it room. The knee is where throughput over mean latency is greatest (Kleinrock 1979).
+
+Examples:
+  virtbench saturate --target /srv/test.img --size 1GiB --outstanding 64
+  virtbench saturate --target /srv/test.img --read 70 --slo 'p99<10ms' --time 10s
+  virtbench saturate --target /srv/test.img --json | jq .rate")]
+#[command(group(ArgGroup::new("what").args(["target"]).required(true)))]
+pub struct SaturateArgs {
+    /// The load
+    #[command(flatten)]
+    pub load: ShapeArgs,
+    /// The search
+    #[command(flatten)]
+    pub search: SearchArgs,
+}
+
+/// How saturation is searched.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Search")]
+pub struct SearchArgs {
+    /// Points of the latency-throughput curve: 25, 50, 75, 90 and 100 % of saturation, and between
+    #[arg(long, value_name = "N", default_value = "12", value_parser = clap::value_parser!(u32).range(5..=100))]
+    pub points: u32,
+    /// Repetitions of each point of the curve
+    #[arg(long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub curve_repeat: u32,
+    /// A limit on latency, counted from the intended start: mean, p50, p90, p95, p99, p99.9 or max
+    #[arg(long, value_name = "FIGURE<TIME", value_parser = parse_slo)]
+    pub slo: Option<Slo>,
+    /// When operations of the open loops arrive
+    #[arg(long, value_enum, default_value = "poisson")]
+    pub curve_arrivals: ArrivalsArg,
+}
+
+/// When operations of an open loop arrive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ArrivalsArg {
+    /// At exponentially distributed distances, as independent users do
+    Poisson,
+    /// At equal distances
+    Constant,
+}
+
+/// `virtbench surface`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A Gaussian process predicts the points that are not measured and says how far off it may be; the next \
+point is the one that tells most about all others. It ends when half of the predictions should be \
+within --error, or when --budget is spent.
+
+A grid file is TOML, as for `virtbench study native-vs-vm`; each point is measured once.
+
+Examples:
+  virtbench surface --target /srv/test.img --size 1GiB --time 3s
+  virtbench surface --target /srv/test.img --grid mine.toml --budget 50% --error 3% --csv surface.csv")]
+pub struct SurfaceArgs {
+    /// File, block device, or `null` (the engine alone)
+    #[arg(long, value_name = "FILE|DEVICE")]
+    pub target: PathBuf,
+    /// How much, how many, how
+    #[command(flatten)]
+    pub common: CommonArgs,
+    /// Points of the surface: paper (100 points: 1k to 16k x reads x randoms), quick (18), or a TOML file
+    #[arg(long, value_name = "paper|quick|FILE", default_value = "paper")]
+    pub grid: String,
+    /// The most measurements, as a share of the grid's points
+    #[arg(long, value_name = "PERCENT", default_value = "30%", value_parser = share)]
+    pub budget: f64,
+    /// Stop when the median error of the other points should be below this
+    #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = share)]
+    pub error: f64,
+    /// Ramp-up before each point [default: 500ms, or the grid file's]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration_ns)]
+    pub ramp: Option<u64>,
+    /// Measuring time of each point [default: 3s, or the grid file's]
+    #[arg(long, value_name = "TIME", value_parser = parse_positive_duration_ns)]
+    pub time: Option<u64>,
+    /// Write the surface as CSV here
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// Print one JSON object instead of tables
     #[arg(long)]
     pub json: bool,
 }

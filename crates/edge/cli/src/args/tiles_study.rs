@@ -9,12 +9,10 @@ use virtbench_record::TileNumbers;
 use virtbench_study::{HostAddress, InfrastructureOptions, MemberPlace};
 use virtbench_units::{parse_duration_ns, parse_positive_duration_ns};
 
-use super::appliance_place::NetworkArg;
-use super::folder::FolderArgs;
-use super::number_list::auto_or_list;
+use super::appliance::{NetworkArg, Place, place};
+use super::numbers::auto_or_list;
 use super::operations::{CloneArg, per_minute};
-use super::place::{Place, place};
-use super::qemu::QemuArgs;
+use super::study::{FolderArgs, QemuArgs};
 
 /// The most tiles that a search tries.
 const MOST_TILES: u32 = 64;

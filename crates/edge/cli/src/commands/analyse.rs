@@ -1,26 +1,31 @@
 //! `virtbench analyse`
 
-mod application;
-mod operations;
-mod output;
 mod table;
-mod tiles;
 
-use std::fs::File;
-use std::io::{self, Read};
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
 
+use anyhow::Context;
 use virtbench_formats::{AnyTable, MAX_TABLE_BYTES, OperationsTable, read_any_table};
-use virtbench_model::summarise_analysis;
-use virtbench_record::{ApplicationTable, Plan, Records, ResultTable, TileTable};
-use virtbench_report::Analysed;
+use virtbench_model::operations::{OperationsAnalysis, growth, summarise_operations};
+use virtbench_model::{
+    ApplicationAnalysis, TilesAnalysis, analyse_application, analyse_tiles, summarise_analysis,
+    summarise_application, summarise_tiles,
+};
+use virtbench_record::{
+    ApplicationTable, Conclusion, OperationKind, Plan, Quantity, Records, ResultTable, TileTable,
+};
+use virtbench_report::{Analysed, ApplicationPage, Takeaway, TilesPage, growth_takeaway, with_unit};
 use virtbench_runs::{LoadedRun, load_any_run};
 
-use self::output::{comparing, concluded, save, sentences};
-use crate::args::analyse::AnalyseArgs;
+use crate::args::compare::AnalyseArgs;
 use crate::commands::regression;
+use crate::commands::study_runs::conclusion;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::say::print_json;
+use crate::text_table::{TextTable, left, right};
 use crate::{interrupt, progress};
 
 /// What was found at the path given.
@@ -40,9 +45,9 @@ pub fn execute(args: &AnalyseArgs) -> Outcome {
     let analysed = match &source {
         Source::Run(run) => comparing(|| Analysed::run(&run.provenance, run.records.points(), margin)),
         Source::Table(table) => comparing(|| Analysed::table(table, margin)),
-        Source::Application(table) => return application::show(args, table),
-        Source::Tiles(table) => return tiles::show(args, table),
-        Source::Operations(table) => return operations::show(args, table),
+        Source::Application(table) => return show_application(args, table),
+        Source::Tiles(table) => return show_tiles(args, table),
+        Source::Operations(table) => return show_operations(args, table),
     };
     if let Some(path) = &args.html {
         save(path, &analysed.html())?;
@@ -95,4 +100,169 @@ fn open(path: &Path) -> Result<Source, Failure> {
         AnyTable::Tiles(table) => Ok(Source::Tiles(table)),
         AnyTable::Operations(table) => Ok(Source::Operations(table)),
     }
+}
+
+/// Seed of the bootstraps: the same table always comes to the same conclusions.
+const SEED: u64 = 2_014;
+
+/// The least width of a column of numbers.
+const WIDTH: u16 = 12;
+
+/// Compares the sides of an application with the first of them.
+fn show_application(args: &AnalyseArgs, table: &ApplicationTable) -> Outcome {
+    if args.csv.is_some() {
+        let why = "--csv writes verdicts on points of a storage load, and this table is an application's: leave it out";
+        return Err(Failure::message(Kind::Usage, why));
+    }
+    let analysis = comparing(|| analyse_application(&table.rows, SEED));
+    let page = ApplicationPage { table, analysis: &analysis };
+    if let Some(path) = &args.html {
+        save(path, &page.html())?;
+    }
+    let takeaway = page.takeaway();
+    let mut out = io::stdout().lock();
+    if args.json {
+        return Ok(print_json(&summarise_application(concluded(args, &takeaway), &analysis))?);
+    }
+    sentences(&mut out, &takeaway)?;
+    writeln!(out, "\n{}", every_figure(&analysis))?;
+    Ok(())
+}
+
+/// A row for each quantity, a column for each side and each ratio.
+fn every_figure(analysis: &ApplicationAnalysis) -> TextTable {
+    let columns = analysis.sides.len() + analysis.ratios.len();
+    let mut table = TextTable::new(0, &[&[left(26)][..], &vec![right(WIDTH); columns]].concat());
+    let names = analysis.sides.iter().map(|side| side.name.clone());
+    let ratios =
+        analysis.ratios.iter().map(|against| format!("{}, ratio", analysis.sides[against.side].name));
+    table.row(std::iter::once(String::new()).chain(names).chain(ratios));
+    for quantity in Quantity::ALL {
+        if analysis.sides.iter().all(|side| !side.known.contains_key(&quantity)) {
+            continue;
+        }
+        let shown = |value: Option<f64>| value.map_or_else(|| "-".into(), |value| with_unit(value, ""));
+        let values =
+            analysis.sides.iter().map(|side| shown(side.known.get(&quantity).map(|known| known.mean)));
+        let ratios = analysis
+            .ratios
+            .iter()
+            .map(|against| shown(against.ratios.get(&quantity).map(|known| known.value)));
+        table.row(std::iter::once(quantity.name().to_owned()).chain(values).chain(ratios));
+    }
+    table
+}
+
+/// Says how each operation's latency grows.
+fn show_operations(args: &AnalyseArgs, table: &OperationsTable) -> Outcome {
+    if args.csv.is_some() || args.html.is_some() {
+        let why = "--csv and --html are for tables of storage loads and applications, and this one is of operations: leave them out";
+        return Err(Failure::message(Kind::Usage, why));
+    }
+    let points = |kind: OperationKind| -> Vec<(f64, f64)> {
+        let of_kind = table.rows.iter().filter(|row| row.kind == kind);
+        of_kind.map(|row| (row.vms, row.latency_s)).collect()
+    };
+    let growth: BTreeMap<OperationKind, _> =
+        OperationKind::ALL.into_iter().filter_map(|kind| Some((kind, growth(&points(kind))?))).collect();
+    let vms = table.rows.iter().map(|row| row.vms);
+    let (fewest, most) = vms.fold((f64::INFINITY, 0.0f64), |(low, high), vms| (low.min(vms), high.max(vms)));
+    let takeaway = growth_takeaway(&growth, fewest, most);
+    if args.json {
+        let analysis = OperationsAnalysis {
+            steps: Vec::new(),
+            growth,
+            tenants: Vec::new(),
+            sustained_per_minute: None,
+            untold_below_per_minute: None,
+            incomplete: Vec::new(),
+        };
+        let summary = summarise_operations(concluded(args, &takeaway), &analysis);
+        return Ok(print_json(&summary)?);
+    }
+    Ok(sentences(&mut io::stdout().lock(), &takeaway)?)
+}
+
+/// Computes the intervals, of which a large table has many.
+fn comparing<T>(work: impl FnOnce() -> T) -> T {
+    progress::during("comparing", work)
+}
+
+fn save(path: &Path, text: &str) -> anyhow::Result<()> {
+    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn concluded(args: &AnalyseArgs, takeaway: &Takeaway) -> Conclusion {
+    let path = |path: &Option<PathBuf>| path.as_deref().unwrap_or(Path::new("")).to_owned();
+    conclusion(&args.source, &[path(&args.html), path(&args.csv)], takeaway)
+}
+
+fn sentences(out: &mut impl Write, takeaway: &Takeaway) -> io::Result<()> {
+    let Takeaway { headline, details, cautions } = takeaway;
+    std::iter::once(headline)
+        .chain(details)
+        .chain(cautions)
+        .try_for_each(|sentence| writeln!(out, "{sentence}"))
+}
+
+/// Scores the tiles of each configuration.
+fn show_tiles(args: &AnalyseArgs, table: &TileTable) -> Outcome {
+    if args.csv.is_some() {
+        let why =
+            "--csv writes verdicts on points of a storage load, and this table is one of tiles: leave it out";
+        return Err(Failure::message(Kind::Usage, why));
+    }
+    let analysis = comparing(|| analyse_tiles(&table.rows, SEED));
+    let page = TilesPage { table, analysis: &analysis };
+    if let Some(path) = &args.html {
+        save(path, &page.html())?;
+    }
+    let takeaway = page.takeaway();
+    if args.json {
+        return Ok(print_json(&summarise_tiles(concluded(args, &takeaway), &analysis))?);
+    }
+    let mut out = io::stdout().lock();
+    sentences(&mut out, &takeaway)?;
+    writeln!(out, "\n{}", every_count(&analysis))?;
+    Ok(())
+}
+
+/// A row for each member at each number of tiles.
+fn every_count(analysis: &TilesAnalysis) -> TextTable {
+    let columns = [left(16), right(5), right(9), right(8), left(12), right(12), right(11), right(6)];
+    let mut table = TextTable::new(0, &columns);
+    table.row([
+        "configuration",
+        "tiles",
+        "runs held",
+        "score",
+        "member",
+        "of reference",
+        "of one tile",
+        "broken",
+    ]);
+    let shown = |value: Option<f64>| value.map_or_else(|| "-".into(), |value| with_unit(value, ""));
+    for one in &analysis.configurations {
+        for step in &one.steps {
+            for (place, member) in step.members.iter().enumerate() {
+                let mut cells = match place {
+                    0 => vec![
+                        one.name.clone(),
+                        step.tiles.to_string(),
+                        format!("{} of {}", step.held, step.runs),
+                        step.score().map_or_else(|| "void".into(), |score| with_unit(score.mean, "")),
+                    ],
+                    _ => vec![String::new(); 4],
+                };
+                cells.extend([
+                    member.name.clone(),
+                    shown(member.normalised.map(|done| done.mean)),
+                    shown(member.of_one_tile.map(|left| left.value)),
+                    member.broken.to_string(),
+                ]);
+                table.row(cells);
+            }
+        }
+    }
+    table
 }

@@ -1,13 +1,15 @@
 //! What the commands of drivers have in common: that of TPC-C's, and those of users of other services.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::io::{self, Write};
+use std::path::Path;
 use std::time::Instant;
 
 use virtbench_units::format_duration_ns;
 use virtbench_users::LoadEvent;
 
-use crate::company::Company;
+use crate::claim::Company;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::{interrupt, progress};
 
@@ -77,4 +79,16 @@ pub fn write_measured(out: &mut impl Write, elapsed_ns: u64, ramp_up_ns: u64, se
 /// The line of an open loop.
 pub fn write_open_loop(out: &mut impl Write, offered: u64, backlog_end: u64) -> io::Result<()> {
     writeln!(out, "open loop: {offered} offered, {backlog_end} due but not started at the end")
+}
+
+/// The first line of the file named by `--password-file`.
+///
+/// # Errors
+/// It cannot be read.
+pub fn read(path: &Path) -> Result<String, Failure> {
+    let text = fs::read_to_string(path).map_err(|error| {
+        let message = format!("--password-file: cannot read {}: {error}", path.display());
+        Failure::message(Kind::Usage, message)
+    })?;
+    Ok(text.lines().next().unwrap_or_default().to_owned())
 }

@@ -18,7 +18,7 @@ use crate::commands::regression;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::say::{line, print_json, say, tell};
 use crate::text_table::{TextTable, left, right};
-use crate::{interrupt, progress, xdg};
+use crate::{interrupt, progress};
 
 /// The seed of the permutations: the same runs have the same changes.
 const SEED: u64 = 1;
@@ -262,7 +262,7 @@ fn whole_path(folder: &Path) -> Result<PathBuf, Failure> {
 /// # Errors
 /// The user has no home.
 pub fn default_catalogue() -> Result<PathBuf, Failure> {
-    let data = xdg::folder("XDG_DATA_HOME", ".local/share");
+    let data = virtbench_study::user_folder("XDG_DATA_HOME", ".local/share");
     data.map(|data| data.join("virtbench/history.sqlite")).ok_or_else(|| {
         Failure::message(Kind::Environment, "neither XDG_DATA_HOME nor HOME is set: give --catalogue FILE")
     })

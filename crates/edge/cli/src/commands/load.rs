@@ -4,27 +4,15 @@
 //! options, --spec --job--> Plan --open--> Target --settle, repetitions, measure--> Done --report, export-->
 //! ```
 
-mod check;
-mod describe;
-mod ends;
 mod environments;
-mod export;
-mod far_jobs;
-mod job;
 mod measure;
-mod open;
-mod options;
+pub mod options;
 mod perform;
 mod phases;
-mod plan;
-mod refusal;
 mod repetitions;
 mod report;
-mod settle;
 mod spec;
 mod table;
-mod together;
-pub mod trace;
 
 use clap::ArgMatches;
 
@@ -32,12 +20,12 @@ use crate::args::LoadArgs;
 use crate::exit::Outcome;
 use crate::say::tell;
 
-use job::Plan;
 pub(super) use measure::measure;
-pub(super) use open::open_request;
 pub(super) use options::{drawn_seed, prepare};
 use perform::Done;
-use together::Together;
+pub(super) use perform::open_request;
+use report::Together;
+use spec::Plan;
 
 /// Applies the load, or the jobs of a file phase by phase, and prints what came of it.
 ///
@@ -45,19 +33,19 @@ use together::Together;
 pub fn execute(args: &LoadArgs, matches: Option<&ArgMatches>) -> Outcome {
     if args.apply.verify_only {
         let (target, spec) = options::prepare_check(&args.shape)?;
-        return check::execute(&spec, &target, args.shape.json);
+        return measure::execute(&spec, &target, args.shape.json);
     }
     if !args.environment.is_empty() {
         return environments::execute(args, matches);
     }
     let plan = options::plan(args, matches)?;
-    export::check(&args.spec.export)?;
+    perform::check(&args.spec.export)?;
     if !args.shape.json && args.trace.trace.is_none() {
         plan.notes.iter().for_each(|note| tell!("note: {note}"));
         plan.ignored.iter().for_each(|remark| tell!("ignored: {remark}"));
     }
     if args.spec.dry_run {
-        return Ok(plan::print(&plan, args.shape.json)?);
+        return Ok(report::print(&plan, args.shape.json)?);
     }
     phases::check(args, &plan)?;
     let (mut done, mut together) = (Vec::new(), Vec::new());
@@ -69,7 +57,7 @@ pub fn execute(args: &LoadArgs, matches: Option<&ArgMatches>) -> Outcome {
     if args.shape.json {
         report::write_json(args.spec.is_given(), &plan, &done, &together)?;
     }
-    ran.and(export::write(&args.spec.export, &done))
+    ran.and(perform::write(&args.spec.export, &done))
 }
 
 /// Runs the phases one after another and prints each job's table as it is done.
@@ -90,7 +78,7 @@ fn run_phases(args: &LoadArgs, plan: &Plan, done: &mut Vec<Done>, together: &mut
         }
         if let Some(all) = Together::new(&phase.done) {
             if !args.shape.json {
-                together::write(&all)?;
+                report::write(&all)?;
             }
             together.push(all);
         }

@@ -1,7 +1,7 @@
-//! `virtbench man`
+//! `virtbench man` and `virtbench completions`: both come out of the definition of the command line.
 
 use std::fs;
-use std::io::Write;
+use std::io::{self, Write};
 
 use anyhow::Context;
 use clap::CommandFactory;
@@ -22,5 +22,14 @@ pub fn execute(args: &ManArgs) -> Outcome {
         writeln!(page, ".TP\n\\fB{code}\\fR\n{meaning}")?;
     }
     fs::write(args.dir.join("virtbench.1"), page)?;
+    Ok(())
+}
+
+/// Writes the shell's completion script to stdout.
+pub fn completions(shell: clap_complete::Shell) -> Outcome {
+    // The crate panics where it cannot write.
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Arguments::command(), "virtbench", &mut script);
+    io::stdout().write_all(&script)?;
     Ok(())
 }

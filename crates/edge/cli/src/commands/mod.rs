@@ -4,14 +4,9 @@ pub mod analyse;
 #[cfg(feature = "full")]
 pub mod appliance;
 pub mod compare;
-pub mod completions;
-#[cfg(feature = "full")]
-pub mod costs;
 pub mod doctor;
-mod doctor_fix;
 #[cfg(feature = "full")]
 mod driver;
-mod environments;
 #[cfg(feature = "full")]
 pub mod fence;
 pub mod grid;
@@ -30,6 +25,7 @@ pub mod report;
 pub mod run;
 pub mod saturate;
 pub mod study;
+pub mod study_runs;
 pub mod surface;
 #[cfg(feature = "full")]
 pub mod sweep;

@@ -1,16 +1,16 @@
 //! `virtbench predict`
 
-mod json;
-mod text;
-
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::Context;
+use serde::Serialize;
 use virtbench_formats::{MAX_PROFILE_BYTES, read_model_runs};
-use virtbench_model::predict::{ComputeCost, Inputs, PredictError, Rounding, Surface, WhatIf, predict};
-use virtbench_model::{Prediction, busy_host, compare};
+use virtbench_model::predict::{
+    Breakdown, ComputeCost, Inputs, Part, PredictError, Rounding, Surface, WhatIf, predict,
+};
+use virtbench_model::{Prediction, Span, busy_host, compare};
 use virtbench_record::{Compute, Costs, ModelRuns, Profile};
 use virtbench_report::{PredictionPage, prediction_html};
 use virtbench_study::{
@@ -19,9 +19,10 @@ use virtbench_study::{
 
 use crate::applications::with_progress;
 use crate::args::predict::PredictArgs;
-use crate::commands::{costs, profile};
+use crate::commands::profile;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::say::print_json;
+use crate::text_table::{TextTable, left, right};
 
 /// Seed of every interval: the same inputs always come to the same conclusions.
 const SEED: u64 = 2_003;
@@ -29,7 +30,7 @@ const SEED: u64 = 2_003;
 /// Predicts, and shows how.
 pub fn execute(args: &PredictArgs) -> Outcome {
     let profile = profile::read(&args.profile)?;
-    let costs = args.costs.as_deref().map(costs::read).transpose()?;
+    let costs = args.costs.as_deref().map(profile::read_costs).transpose()?;
     let runs = match &args.model {
         Some(path) => Some(read_runs(path)?),
         None if args.run_model => Some(run_model(args, &profile, costs.as_ref())?),
@@ -76,9 +77,9 @@ pub fn execute(args: &PredictArgs) -> Outcome {
     }
     let mut out = io::stdout().lock();
     if args.json {
-        print_json(&json::Report::new(&page))?;
+        print_json(&Report::new(&page))?;
     } else {
-        text::write(&mut out, &page)?;
+        write(&mut out, &page)?;
     }
     Ok(())
 }
@@ -198,4 +199,80 @@ fn alternatives(
         (found.capacity > capacity * 1.005).then_some(found)
     });
     others.collect()
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Report<'a> {
+    application: &'a str,
+    from: &'a str,
+    to: &'a str,
+    #[serde(flatten)]
+    prediction: &'a Prediction,
+    capacity: f64,
+    /// 95 %.
+    interval: Option<Span>,
+    actual_capacity: Option<f64>,
+    error_percent: Option<f64>,
+}
+
+impl<'a> Report<'a> {
+    /// Everything that was found.
+    pub fn new(page: &PredictionPage<'a>) -> Self {
+        Self {
+            application: &page.profile.name,
+            from: page.from,
+            to: page.to,
+            prediction: page.prediction,
+            capacity: page.prediction.capacity(),
+            interval: page.prediction.capacity_interval(),
+            actual_capacity: page.actual_capacity,
+            error_percent: page.error_percent(),
+        }
+    }
+}
+
+/// Characters of the longest bar.
+const WIDTH: f64 = 50.0;
+
+/// Writes it.
+fn write(out: &mut impl Write, page: &PredictionPage<'_>) -> io::Result<()> {
+    let prediction = page.prediction;
+    let takeaway = page.takeaway();
+    for sentence in std::iter::once(&takeaway.headline).chain(&takeaway.details) {
+        writeln!(out, "{sentence}")?;
+    }
+    if let Some([reference, subject]) = &prediction.breakdown {
+        writeln!(out, "\nWhere the time of one operation goes, in ms")?;
+        let longest = reference.total_ms().max(subject.total_ms());
+        for (name, breakdown) in [(page.from, reference), (page.to, subject)] {
+            bars(out, name, breakdown, longest)?;
+        }
+    }
+    writeln!(out, "\nBottleneck: {}", prediction.bottleneck)?;
+    if !prediction.what_if.is_empty() {
+        let mut table = TextTable::new(2, &[left(68), right(12), left(0)]);
+        for what in &prediction.what_if {
+            let change = 100.0 * (what.capacity / prediction.capacity() - 1.0);
+            table.row([what.change.clone(), format!("{:.1}", what.capacity), format!("({change:+.1} %)")]);
+        }
+        writeln!(out, "{table}")?;
+    }
+    for caution in &takeaway.cautions {
+        writeln!(out, "caution: {caution}")?;
+    }
+    Ok(())
+}
+
+fn bars(out: &mut impl Write, name: &str, breakdown: &Breakdown, longest_ms: f64) -> io::Result<()> {
+    writeln!(out, "{name}: {:.3}", breakdown.total_ms())?;
+    for (part, ms) in &breakdown.0 {
+        writeln!(out, "  {:<36}{ms:>10.3}  {}", Part::name(*part), "#".repeat(length(*ms, longest_ms)))?;
+    }
+    Ok(())
+}
+
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // 0 to WIDTH
+fn length(ms: f64, longest_ms: f64) -> usize {
+    (ms / longest_ms.max(1e-12) * WIDTH).round().clamp(0.0, WIDTH) as usize
 }

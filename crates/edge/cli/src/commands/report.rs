@@ -9,7 +9,7 @@ use virtbench_record::Records;
 use virtbench_report::{Documents, documents, html, outline};
 use virtbench_runs::{LoadedRun, load_any_run};
 
-use crate::args::report::{ReportArgs, ReportFormat};
+use crate::args::compare::{ReportArgs, ReportFormat};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::say::say;
 use crate::{interrupt, progress};

@@ -5,13 +5,13 @@ use clap::{ArgMatches, FromArgMatches};
 use virtbench_study::Estimate;
 
 use super::study;
-use crate::args::run::RunFileArgs;
+use crate::args::study::RunFileArgs;
 use crate::args::{self, Arguments, Command};
 use crate::claim::Claim;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::say::{say, tell};
 use crate::study_file::StudyWords;
-use crate::{command_line, resume, study_file};
+use crate::{resume, study_file};
 
 /// Runs the study in a file.
 pub fn execute(args: &RunFileArgs) -> Outcome {
@@ -34,7 +34,7 @@ pub fn execute(args: &RunFileArgs) -> Outcome {
         Some(restored) => restored,
         None => arguments(&matches)?,
     };
-    command_line::replace(file.words.clone());
+    resume::replace(file.words.clone());
     let _claim = Claim::for_command(&arguments.command);
     match &arguments.command {
         Command::Study(command) => study::execute(command).map_err(|failure| located(failure, args, &file)),

@@ -1,40 +1,27 @@
 //! `virtbench study`
 
-mod adapters;
 #[cfg(feature = "full")]
-mod application;
-mod common;
-mod compare;
+mod appliances;
 #[cfg(feature = "full")]
 mod desktops;
 #[cfg(feature = "full")]
-mod deviation;
-mod events;
-mod grid_options;
-mod native_vs_vm;
-mod neighbours;
-mod network;
-#[cfg(feature = "full")]
-mod oltp;
+pub mod deviation;
 #[cfg(feature = "full")]
 mod operations;
-#[cfg(feature = "full")]
-mod operations_verdict;
+mod platform;
+mod points;
 #[cfg(feature = "full")]
 mod predictions;
-mod sets_summary;
-#[cfg(feature = "full")]
-mod systems;
+mod sets;
 #[cfg(feature = "full")]
 mod tiles;
-mod watch;
-mod whole_platform;
 
-pub use common::{conclusion, folder_path, study_failure};
-
-use virtbench_study::Estimate;
+use virtbench_study::{Estimate, Experiment};
 
 use crate::args::StudyCommand;
+#[cfg(feature = "full")]
+use crate::commands::study_runs::systems;
+use crate::commands::study_runs::{self, study_failure};
 use crate::exit::{Failure, Outcome};
 
 /// What the experiment measures, and about how long that takes where its plan tells.
@@ -43,31 +30,33 @@ use crate::exit::{Failure, Outcome};
 /// It is impossible.
 pub fn estimate(command: &StudyCommand) -> Result<Estimate, Failure> {
     match command {
-        StudyCommand::NativeVsVm(args) => native_vs_vm::study(args)?.estimate().map_err(study_failure),
+        StudyCommand::NativeVsVm(args) => points::native_vs_vm(args)?.estimate().map_err(study_failure),
         StudyCommand::Adapters(args) => {
-            let study = adapters::study(args)?;
+            let study = points::adapters(args)?;
             study.options.estimate(study.setups.len(), study.before()).map_err(study_failure)
         }
-        StudyCommand::Compare(args) => compare::study(args)?.estimate().map_err(study_failure),
-        StudyCommand::Neighbours(args) => Ok(neighbours::study(args)?.estimate()),
+        StudyCommand::Compare(args) => points::compare(args)?.estimate().map_err(study_failure),
+        StudyCommand::Neighbours(args) => Ok(sets::neighbours(args)?.estimate()),
         #[cfg(feature = "full")]
-        StudyCommand::Deviation(args) if args.systems.is_empty() => Ok(deviation::study(args)?.estimate()),
-        #[cfg(feature = "full")]
-        StudyCommand::Operations(args) => operations::estimate(args),
-        #[cfg(feature = "full")]
-        StudyCommand::Oltp(args) => Ok(oltp::estimate(args)),
-        #[cfg(feature = "full")]
-        StudyCommand::Application(args) => application::estimate(args),
-        #[cfg(feature = "full")]
-        StudyCommand::Tiles(args) => tiles::estimate(args),
-        StudyCommand::Platform(args) => whole_platform::estimate(args),
-        StudyCommand::Network(args) => network::estimate(args),
+        StudyCommand::Deviation(args) if args.systems.is_empty() => {
+            Ok(deviation::deviation(args)?.estimate())
+        }
         #[cfg(feature = "full")]
         StudyCommand::Deviation(args) => systems::estimate(args),
         #[cfg(feature = "full")]
         StudyCommand::Predictions(args) => predictions::estimate(args),
         #[cfg(feature = "full")]
-        StudyCommand::Desktops(args) => desktops::estimate(args),
+        StudyCommand::Operations(args) => Ok(operations::options(args)?.estimate()),
+        #[cfg(feature = "full")]
+        StudyCommand::Oltp(args) => Ok(appliances::oltp(args).estimate()),
+        #[cfg(feature = "full")]
+        StudyCommand::Application(args) => Ok(appliances::application(args)?.estimate()),
+        #[cfg(feature = "full")]
+        StudyCommand::Desktops(args) => Ok(desktops::options(args)?.estimate()),
+        #[cfg(feature = "full")]
+        StudyCommand::Tiles(args) => Ok(tiles::options(args)?.estimate()),
+        StudyCommand::Platform(args) => Ok(platform::platform(args)?.estimate()),
+        StudyCommand::Network(args) => Ok(platform::network(args)?.estimate()),
     }
 }
 
@@ -77,9 +66,11 @@ pub fn estimate(command: &StudyCommand) -> Result<Estimate, Failure> {
 /// It is impossible.
 pub fn homes(command: &StudyCommand) -> Result<Option<String>, Failure> {
     Ok(match command {
-        StudyCommand::Neighbours(args) => neighbours::study(args)?.homes_in_words(),
+        StudyCommand::Neighbours(args) => sets::neighbours(args)?.homes_in_words(),
         #[cfg(feature = "full")]
-        StudyCommand::Deviation(args) if args.systems.is_empty() => deviation::study(args)?.homes_in_words(),
+        StudyCommand::Deviation(args) if args.systems.is_empty() => {
+            deviation::deviation(args)?.homes_in_words()
+        }
         _ => None,
     })
 }
@@ -87,27 +78,40 @@ pub fn homes(command: &StudyCommand) -> Result<Option<String>, Failure> {
 /// Runs the experiment.
 pub fn execute(command: &StudyCommand) -> Outcome {
     match command {
-        StudyCommand::NativeVsVm(args) => native_vs_vm::execute(args),
-        StudyCommand::Adapters(args) => adapters::execute(args),
-        StudyCommand::Compare(args) => compare::execute(args),
-        StudyCommand::Neighbours(args) => neighbours::execute(args),
+        StudyCommand::NativeVsVm(args) => {
+            let study = points::native_vs_vm(args)?;
+            points::execute("native-vs-vm", &args.run.folder, |run| study.run(run))
+        }
+        StudyCommand::Adapters(args) => {
+            let study = points::adapters(args)?;
+            points::execute("adapters", &args.run.folder, |run| study.run(run))
+        }
+        StudyCommand::Compare(args) => {
+            let study = points::compare(args)?;
+            points::execute("compare", &args.run.folder, |run| study.run(run))
+        }
+        StudyCommand::Neighbours(args) => {
+            sets::execute("neighbours", &args.sets.folder, &sets::neighbours(args)?)
+        }
         #[cfg(feature = "full")]
-        StudyCommand::Deviation(args) if args.systems.is_empty() => deviation::execute(args),
+        StudyCommand::Deviation(args) if args.systems.is_empty() => {
+            sets::execute("deviation", &args.sets.folder, &deviation::deviation(args)?)
+        }
         #[cfg(feature = "full")]
         StudyCommand::Deviation(args) => systems::execute(args),
         #[cfg(feature = "full")]
         StudyCommand::Predictions(args) => predictions::execute(args),
         #[cfg(feature = "full")]
-        StudyCommand::Oltp(args) => oltp::execute(args),
-        #[cfg(feature = "full")]
         StudyCommand::Operations(args) => operations::execute(args),
         #[cfg(feature = "full")]
-        StudyCommand::Application(args) => application::execute(args),
+        StudyCommand::Oltp(args) => study_runs::execute(&appliances::oltp(args), &args.folder),
         #[cfg(feature = "full")]
-        StudyCommand::Desktops(args) => desktops::execute(args),
+        StudyCommand::Application(args) => study_runs::execute(&appliances::application(args)?, &args.folder),
         #[cfg(feature = "full")]
-        StudyCommand::Tiles(args) => tiles::execute(args),
-        StudyCommand::Platform(args) => whole_platform::execute(args),
-        StudyCommand::Network(args) => network::execute(args),
+        StudyCommand::Desktops(args) => study_runs::execute(&desktops::options(args)?, &args.folder),
+        #[cfg(feature = "full")]
+        StudyCommand::Tiles(args) => study_runs::execute(&tiles::options(args)?, &args.folder),
+        StudyCommand::Platform(args) => study_runs::execute(&platform::platform(args)?, &args.folder),
+        StudyCommand::Network(args) => study_runs::execute(&platform::network(args)?, &args.folder),
     }
 }

@@ -15,7 +15,7 @@ use virtbench_workload::{AccessLine, AccessSpec, LoadSpec};
 
 use super::saturate::{Searched, failure};
 use super::{grid, load};
-use crate::args::surface::SurfaceArgs;
+use crate::args::shape::SurfaceArgs;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::say::{print_json, tell};
 use crate::text_table::{TextTable, right};

@@ -8,7 +8,7 @@ use virtbench_lab::{LeftRun, now_s};
 use virtbench_platforms::{Failure as PlatformFailure, LeftPlace};
 use virtbench_record::FailureKind;
 
-use crate::args::sweep::SweepArgs;
+use crate::args::operations::SweepArgs;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::progress;
 use crate::say::{print_json, say, tell};

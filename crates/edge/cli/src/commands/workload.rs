@@ -10,8 +10,8 @@ use virtbench_workloads::{RunError, Storage, prepare_until};
 
 use crate::args::workload::WorkloadArgs;
 use crate::exit::{Failure, Kind, Outcome};
+use crate::interrupt::{OnMeasuring, watched};
 use crate::text_table::{TextTable, left, right};
-use crate::watched::{OnMeasuring, watched};
 use crate::{interrupt, progress};
 
 /// What `--json` prints.

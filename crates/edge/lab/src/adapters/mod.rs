@@ -1,14 +1,12 @@
 //! The disk adapters a guest can have, and the settings each takes.
 
-mod adapter;
 mod settings;
 mod table;
 
 use thiserror::Error;
 
-pub use adapter::{Accepts, Adapter, Limits, Transport};
 pub use settings::{Aio, Cache, DiskSettings, SettingError};
-pub use table::ADAPTERS;
+pub use table::{ADAPTERS, Accepts, Adapter, Limits, Transport};
 
 /// The adapter that is used when none is named.
 pub const DEFAULT_ADAPTER: &Adapter = &ADAPTERS[0];

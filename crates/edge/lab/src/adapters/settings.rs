@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use thiserror::Error;
 
-use super::adapter::Adapter;
+use super::table::Adapter;
 
 /// How QEMU hands a guest's I/O to the host's kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

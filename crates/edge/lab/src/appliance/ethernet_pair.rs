@@ -1,22 +1,37 @@
-//! A pair of virtual Ethernet devices whose ends are in two networks (rtnetlink(7)): it goes with the first of them.
+//! A pair of virtual Ethernet devices whose ends are in two networks (rtnetlink(7)): it goes when one end goes. And a port of a
+//! bridge that is one, for a guest where the host has no tap device to give.
 
-use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::mem::size_of;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::{io, ptr};
 
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType, recv, send, socket};
+use rustix::net::addr::{SocketAddrArg, SocketAddrLen, SocketAddrOpaque};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType, bind, recv, send, socket, sockopt};
+use virtbench_agent::enclosure::OwnNetwork;
+use virtbench_agent::interface::{interface_index, leave_nothing_to_the_card, set_up};
 
 /// Of `linux/rtnetlink.h`, `linux/netlink.h`, `linux/if_link.h` and `linux/veth.h`.
 const RTM_NEWLINK: u16 = 16;
+
 const NLM_F_REQUEST_ACK_CREATE_EXCL: u16 = 1 | 4 | 0x400 | 0x200;
+
 const NLMSG_ERROR: u16 = 2;
+
 const IFLA_IFNAME: u16 = 3;
+
 const IFLA_LINKINFO: u16 = 18;
+
 const IFLA_NET_NS_FD: u16 = 28;
+
 const IFLA_INFO_KIND: u16 = 1;
+
 const IFLA_INFO_DATA: u16 = 2;
+
 const VETH_INFO_PEER: u16 = 1;
+
 /// `struct ifinfomsg`, all of it zero: a device that is not there yet.
 const NEW_DEVICE: [u8; 16] = [0; 16];
+
 const HEADER_BYTES: usize = 16;
 
 /// Makes one: `name` in the network of the calling thread, `peer` in the one of this descriptor.
@@ -74,6 +89,67 @@ fn refusal(answer: &[u8]) -> io::Result<()> {
         (Some(NLMSG_ERROR), Some(0)) => Ok(()),
         (Some(NLMSG_ERROR), Some(code)) => Err(io::Error::from_raw_os_error(code.saturating_neg())),
         _ => Err(unclear()),
+    }
+}
+
+/// What the guest's end is called, alone in its network.
+const GUEST_END: &str = "guest";
+
+/// Of `linux/if_ether.h`, in the network's order of bytes.
+const ETH_P_ALL: u16 = 3_u16.to_be();
+
+const AF_PACKET: u16 = 17;
+
+/// Frames that wait for the guest, in bytes as the kernel counts them: about as many as a tap device keeps.
+const WAITING_BYTES: usize = 4 << 20;
+
+/// Makes a device `name` in the network of the calling thread. What is sent to it is read from the socket, which carries it away when
+/// it is closed. The other end is in a network of its own, so that the kernel answers nothing there in the guest's place.
+///
+/// # Errors
+/// The kernel has no virtual Ethernet devices or no packet sockets, or rights over the network are needed.
+pub(super) fn make_packet_port(name: &str) -> io::Result<OwnedFd> {
+    let guest = OwnNetwork::new()?;
+    make_ethernet_pair(name, GUEST_END, &guest.descriptor()?)?;
+    // Frames are whole when they reach the guest: of their headers it hears nothing.
+    leave_nothing_to_the_card(name)?;
+    guest.within(open_guest_end)?
+}
+
+fn open_guest_end() -> io::Result<OwnedFd> {
+    set_up(GUEST_END)?;
+    // Until it is bound it hears nothing.
+    let port = socket(AddressFamily::PACKET, SocketType::RAW, None)?;
+    // What the host allows all sockets is less. Without the right to more it stays with that.
+    let _ = sockopt::set_socket_recv_buffer_size(&port, WAITING_BYTES);
+    let _ = sockopt::set_socket_recv_buffer_size_force(&port, WAITING_BYTES);
+    bind(port.as_fd(), &LinkAddress::of(interface_index(GUEST_END)?))?;
+    Ok(port)
+}
+
+/// `struct sockaddr_ll`.
+#[repr(C)]
+struct LinkAddress {
+    family: u16,
+    protocol: u16,
+    index: u32,
+    rest: [u8; 12],
+}
+
+const LINK_ADDRESS_BYTES: SocketAddrLen = 20;
+
+const _: () = assert!(size_of::<LinkAddress>() == LINK_ADDRESS_BYTES as usize, "as the kernel lays it out");
+
+impl LinkAddress {
+    fn of(index: u32) -> Self {
+        Self { family: AF_PACKET, protocol: ETH_P_ALL, index, rest: [0; 12] }
+    }
+}
+
+// SAFETY: the pointer is to a whole `struct sockaddr_ll`, which lives as long as the call.
+unsafe impl SocketAddrArg for LinkAddress {
+    unsafe fn with_sockaddr<R>(&self, call: impl FnOnce(*const SocketAddrOpaque, SocketAddrLen) -> R) -> R {
+        call(ptr::from_ref(self).cast(), LINK_ADDRESS_BYTES)
     }
 }
 

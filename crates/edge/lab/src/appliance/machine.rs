@@ -2,9 +2,9 @@
 
 use virtbench_record::{ApplianceFacts, CrossingCost};
 
-use super::native::NativeAppliance;
 use super::network::{Network, Reach};
 use super::spec::ApplianceSpec;
+use super::start::NativeAppliance;
 use crate::connection::{Connection, ConnectionError};
 use crate::guest::Guest;
 use crate::libvirt::DomainAppliance;

@@ -2,39 +2,52 @@
 
 use std::fs::OpenOptions;
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU16, Ordering};
+use std::time::Duration;
 
 use rustix::ioctl::Opcode;
 use virtbench_agent::enclosure::OwnNetwork;
 use virtbench_agent::interface::{
     InterfaceRequest, call, control_socket, interface_index, set_address, set_mtu, set_up,
 };
+use virtbench_agent::measure_path_cost;
+use virtbench_record::PathCost;
 
 use super::error::ApplianceError;
-use super::packet_port::make_packet_port;
+use super::ethernet_pair::make_packet_port;
 use crate::guest_network::{PortKind, Tap};
 
 /// Of `linux/sockios.h` and `linux/if_tun.h`.
 const SIOCBRADDBR: Opcode = 0x89a0;
+
 const SIOCBRADDIF: Opcode = 0x89a2;
+
 const TUNSETIFF: Opcode = 0x4004_54ca;
+
 /// A device of whole frames, without a header of its own.
 const TAP_FLAGS: u16 = 0x0002 | 0x1000;
+
 /// Before each frame there is virtio's header, by which a checksum or the cutting of a large frame is left to the other side.
 const VIRTIO_HEADER: u16 = 0x4000;
+
 /// What joins the tap devices of a namespace, and where clients are.
 const BRIDGE: &str = "virtbench";
+
 /// Nobody routes to it: it is known inside the namespace only.
 const NETWORK: [u8; 3] = [10, 77, 0];
+
 const PREFIX: u8 = 24;
+
 /// Guests follow the bridge.
 const FIRST_GUEST: u8 = 10;
+
 const LAST_GUEST: u8 = 250;
+
 /// Appliances that can use a network at once.
 const MOST_USERS: u16 = 1000;
 
@@ -234,12 +247,21 @@ impl Reach {
     }
 }
 
+/// Measures the path to `address`, where an agent answers: bytes for `flow` in each direction.
+///
+/// # Errors
+/// It cannot be reached, or does not answer.
+pub fn measure_path(reach: &Reach, address: SocketAddr, flow: Duration) -> io::Result<PathCost> {
+    reach.within(|| measure_path_cost(address, flow))?
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::net::{TcpListener, TcpStream};
     use std::thread;
     use std::time::{Duration, Instant};
+
+    use super::*;
 
     #[test]
     fn a_network_of_its_own_has_what_the_hosts_has_not() {

@@ -13,18 +13,14 @@ use virtbench_agent::protocol::appliance::{
 use virtbench_recipe::Init;
 use virtbench_record::{ApplianceFacts, CommandEnd, PathCost, ServiceReady};
 
-use super::domain;
-use super::enclosed;
 use super::error::ApplianceError;
-use super::guest;
 use super::machine::Machine;
-use super::native::NativeAppliance;
-use super::network::{Network, Reach};
-use super::path_cost::measure_path;
+use super::network::{Network, Reach, measure_path};
 use super::spec::{ApplianceSpec, Place};
-use super::uml;
+use super::start;
+use super::start::NativeAppliance;
 use crate::connection::{ConnectionError, unexpected};
-use crate::disk_operations::of_block_device;
+use crate::guest_disk::of_block_device;
 
 /// How long the agent may take for what takes no time, under emulation on a busy host.
 const ANSWER_LIMIT: Duration = Duration::from_secs(30);
@@ -64,7 +60,7 @@ impl RunningAppliance {
         let mut spec = spec.placed();
         spec.check()?;
         if matches!((&spec.place, &spec.network), (Place::Uml(_), Network::User)) {
-            spec.network = uml::own_network()?;
+            spec.network = start::own_network()?;
         }
         let begun = Instant::now();
         let ports = spec.recipe.ports();
@@ -81,21 +77,21 @@ impl RunningAppliance {
                 (Machine::Native(Box::new(native)), order, notes)
             }
             Place::Guest(place) => {
-                let (guest, order, notes) = guest::boot(&spec, place, path_port)?;
+                let (guest, order, notes) = start::boot_guest(&spec, place, path_port)?;
                 (Machine::Guest(Box::new(guest)), order, notes)
             }
             Place::Uml(place) => {
-                let (guest, order, notes) = uml::boot(&spec, place)?;
+                let (guest, order, notes) = start::boot_uml(&spec, place)?;
                 (Machine::Uml(Box::new(guest)), order, notes)
             }
             Place::Domain(place) => {
                 let failed = |source| ApplianceError::Machine { name: spec.name.clone(), source };
-                let (domain, order) = domain::boot(&spec, place).map_err(failed)?;
+                let (domain, order) = start::boot_domain(&spec, place).map_err(failed)?;
                 (Machine::Domain(Box::new(domain)), order, Vec::new())
             }
             Place::Ssh(place) => {
                 let failed = |source| ApplianceError::Machine { name: spec.name.clone(), source };
-                let (appliance, order) = enclosed::start(&spec, place).map_err(failed)?;
+                let (appliance, order) = start::start(&spec, place).map_err(failed)?;
                 let notes = named(&appliance.enclosed.notes);
                 (Machine::Enclosed(Box::new(appliance)), order, notes)
             }

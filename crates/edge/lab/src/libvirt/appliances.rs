@@ -10,20 +10,18 @@ use virtbench_libvirt::LibvirtError;
 use virtbench_record::{ApplianceFacts, GuestFacts};
 
 use super::address::LibvirtAddress;
-use super::disk::DomainDisk;
-use super::domain_xml::DomainSpec;
-use super::label::{DISK, Label};
+use super::domain_xml::{DomainDisk, DomainNetwork, DomainSpec};
 use super::machine::{Booted, Running};
-use super::network::DomainNetwork;
 use super::prepared::{GuestParts, Prepared};
+use super::sign::{DISK, Label};
 use super::storage::{Contents, Volumes};
 use crate::adapters::{DEFAULT_ADAPTER, DiskSettings};
 use crate::appliance::{ApplianceParts, appliance_guest_facts};
 use crate::connection::{Connection, ConnectionError};
-use crate::error::LabError;
 use crate::guest::{Accelerator, BOOT_LIMIT};
 use crate::image::GuestImage;
 use crate::kernel::GuestKernel;
+use crate::machine::LabError;
 use crate::process::MachineError;
 use crate::remote::Alive;
 

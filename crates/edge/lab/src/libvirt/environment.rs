@@ -6,19 +6,17 @@ use std::time::Duration;
 use virtbench_record::GuestFacts;
 
 use super::address::LibvirtAddress;
-use super::disk::DomainDisk;
-use super::domain_xml::DomainSpec;
-use super::label::DISK;
+use super::domain_xml::{DomainDisk, DomainSpec};
 use super::machine::{Booted, LibvirtMachine, Running};
 use super::prepared::{GuestParts, Prepared};
+use super::sign::DISK;
 use super::storage::{Contents, Noise};
 use crate::accelerator::KVM_LIMIT;
 use crate::adapters::{Adapter, DiskSettings};
-use crate::error::LabError;
 use crate::guest::{Accelerator, BOOT_LIMIT};
 use crate::image::GuestImage;
 use crate::kernel::GuestKernel;
-use crate::machine::{Environment, Machine};
+use crate::machine::{Environment, LabError, Machine};
 use crate::process::MachineError;
 use crate::remote::Alive;
 

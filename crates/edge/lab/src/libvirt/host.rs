@@ -6,7 +6,7 @@ use roxmltree::{Document, Node};
 use virtbench_libvirt::{Hypervisor, LibvirtError, Pool};
 use virtbench_record::{DiskFacts, HostFacts};
 
-use crate::far_times::FarTimes;
+use crate::cpu_times::FarTimes;
 
 /// What libvirt does not tell.
 const UNKNOWN: &str = "unavailable: libvirt does not tell";

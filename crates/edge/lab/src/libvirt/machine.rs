@@ -1,7 +1,12 @@
 //! A domain with an agent in it, from its start to its end.
 
+use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
+use std::{io, thread};
 
 use virtbench_agent::Console;
 use virtbench_agent::protocol::{Greeting, PORT_NAME, ProtocolError, TargetRef};
@@ -9,19 +14,21 @@ use virtbench_libvirt::{Domain, ErrorKind, Hypervisor, LibvirtError, StartFlags,
 use virtbench_record::{GuestFacts, HostFacts};
 
 use super::host::times;
-use super::paused::{PauseWatch, Waits, is_paused_by_others};
 use crate::connection::{Connection, ConnectionError};
-use crate::far_times::FarTimes;
+use crate::cpu_times::FarTimes;
 use crate::machine::Machine;
 use crate::process::{MachineError, PANIC};
 use crate::remote::Alive;
 
 /// How long a domain that has hung up may take to end.
 const END_LIMIT: Duration = Duration::from_secs(3);
+
 /// How long libvirt may take to close a stream.
 const CLOSE_LIMIT: Duration = Duration::from_secs(2);
+
 /// How long it may take to power off.
 const POWER_OFF_LIMIT: Duration = Duration::from_secs(10);
+
 /// How often it is asked whether it has ended.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
@@ -284,4 +291,52 @@ impl Machine for LibvirtMachine {
     fn shut_down(mut self: Box<Self>) {
         self.running.power_off(&mut self.connection);
     }
+}
+
+/// How often the domain is looked at: a call to libvirt's server, which costs the guest nothing.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// Whether a domain waits because this process wants it to.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Waits(Arc<AtomicBool>);
+
+impl Waits {
+    pub(super) fn get(&self) -> bool {
+        self.0.load(Ordering::SeqCst)
+    }
+
+    pub(super) fn set(&self, waits: bool) {
+        self.0.store(waits, Ordering::SeqCst);
+    }
+}
+
+/// A thread that hangs up on the agent of a domain once that is paused by somebody else, QEMU among others, until this value is dropped.
+#[derive(Debug)]
+pub(super) struct PauseWatch {
+    _stop: mpsc::Sender<()>,
+}
+
+impl PauseWatch {
+    /// # Errors
+    /// No thread can be started.
+    pub(super) fn begin(domain: Domain, waits: Waits, agent: UnixStream) -> io::Result<Self> {
+        let (stop, stopped) = mpsc::channel::<()>();
+        thread::Builder::new().name("paused".into()).spawn(move || {
+            let mut seen = 0;
+            while stopped.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
+                seen = if is_paused_by_others(&domain, &waits) { seen + 1 } else { 0 };
+                // Once may be a look between this process's own word and the domain's answer.
+                if seen >= 2 {
+                    let _ = agent.shutdown(Shutdown::Both);
+                    return;
+                }
+            }
+        })?;
+        Ok(Self { _stop: stop })
+    }
+}
+
+/// Whether a domain waits although this process wants it to go on.
+pub(super) fn is_paused_by_others(domain: &Domain, waits: &Waits) -> bool {
+    !waits.get() && domain.runs_and_waits() == Ok((true, true)) && !waits.get()
 }

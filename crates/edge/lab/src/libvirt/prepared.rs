@@ -1,6 +1,6 @@
 //! What is made on a hypervisor for guests of ours: their kernel and initramfs as volumes, and whatever else they need.
 
-use std::io;
+use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -12,19 +12,20 @@ use virtbench_record::{AcceleratorFacts, HostFacts};
 use super::address::LibvirtAddress;
 use super::domain_xml::DomainSpec;
 use super::host::{self, Capabilities};
-use super::label::{INITRAMFS, KERNEL, Label};
+use super::sign::{INITRAMFS, KERNEL, Label};
 use super::storage::{Account, Contents, Volumes, check_room, find_pool};
 use super::sweep::{SweepOf, remove_made};
-use crate::error::LabError;
-use crate::guest::Accelerator;
+use crate::clock::host_tsc_khz;
+use crate::guest::{Accelerator, kernel_arguments};
 use crate::image::GuestImage;
 use crate::kernel::GuestKernel;
-use crate::kvm_cpu::KvmCpu;
+use crate::machine::LabError;
 use crate::process::MachineError;
-use crate::tsc::host_tsc_khz;
+use crate::qemu::KvmCpu;
 
 /// How long removing what killed runs have left may take.
 const SWEEP_LIMIT: Duration = Duration::from_secs(600);
+
 /// The hypervisor that guests with an agent boot on.
 const KIND: &str = "QEMU";
 
@@ -238,6 +239,55 @@ pub(super) fn boot_files(
     };
     let (_lent, initramfs) = image.initramfs.lend()?;
     Ok([Contents::of_file(KERNEL, kernel)?, Contents::of_file(INITRAMFS, &initramfs)?])
+}
+
+/// What a guest boots on a hypervisor.
+pub struct BootFiles {
+    /// What executes it.
+    pub accelerator: Accelerator,
+    /// How that was chosen.
+    pub why: String,
+    /// What its kernel is told.
+    pub arguments: String,
+    /// Its kernel and its initramfs: lengths in bytes, and contents.
+    pub files: [(u64, Box<dyn Read + Send>); 2],
+}
+
+/// Connects, whichever pools there are.
+///
+/// # Errors
+/// Says in words why it cannot be reached, and what to do.
+pub fn connect_to(address: &LibvirtAddress) -> Result<Hypervisor, String> {
+    connect(address)
+}
+
+/// Connects, and finds the pool.
+///
+/// # Errors
+/// Says in words why it cannot be used, and what to do.
+pub fn connect_with_pool(address: &LibvirtAddress) -> Result<(Hypervisor, Pool), String> {
+    let hypervisor = connect(address)?;
+    let pool = find_pool(&hypervisor, address)?;
+    Ok((hypervisor, pool))
+}
+
+/// What a guest of this image boots there.
+///
+/// # Errors
+/// Says in words that no such guest can run there.
+pub fn boot_files_for(
+    hypervisor: &Hypervisor,
+    address: &LibvirtAddress,
+    kernel: &GuestKernel,
+    image: &GuestImage,
+    wanted: Option<Accelerator>,
+) -> Result<BootFiles, String> {
+    let found = capabilities(hypervisor, address)?;
+    let (accelerator, why) = choose(&found, wanted, address)?;
+    let tsc_khz = found.tsc_khz.or_else(|| address.host().is_none().then(host_tsc_khz).flatten());
+    let files = boot_files(kernel, image, accelerator).map_err(|error| error.to_string())?;
+    let files = files.map(|contents| (contents.length, contents.source));
+    Ok(BootFiles { accelerator, why, arguments: kernel_arguments(accelerator, tsc_khz), files })
 }
 
 #[cfg(test)]

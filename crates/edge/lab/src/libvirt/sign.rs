@@ -2,13 +2,17 @@
 //!
 //! A run whose process cannot be looked for, on another machine or in another container, is known to live by what it writes now and then.
 
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::{fmt, io};
 
 use rustix::system::uname;
-use virtbench_mark::{Mark, Owner};
+use virtbench_mark::{Mark, Owner, RunId};
 
 /// How often a run that has made something gives a sign.
 pub const BEAT: Duration = Duration::from_secs(60);
+
 /// How long nothing is heard of a run until it is thought dead. Clocks of machines differ.
 pub const SILENT: Duration = Duration::from_secs(600);
 
@@ -99,8 +103,87 @@ impl Standing {
     }
 }
 
+type Ends = (Mutex<bool>, Condvar);
+
+/// The thread. Dropping it ends it, once what it is doing is done.
+#[derive(Debug)]
+pub struct Beat {
+    ends: Arc<Ends>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Beat {
+    /// Does it each time that so much has gone by.
+    ///
+    /// # Errors
+    /// No thread is left.
+    pub fn every(length: Duration, mut what: impl FnMut() + Send + 'static) -> io::Result<Self> {
+        let ends: Arc<Ends> = Arc::default();
+        let told = Arc::clone(&ends);
+        let thread = thread::Builder::new().name("sign-of-life".into()).spawn(move || {
+            while !ended(&told, length) {
+                what();
+            }
+        })?;
+        Ok(Self { ends, thread: Some(thread) })
+    }
+}
+
+/// Waits for so long, or until it is to end.
+fn ended((ends, changed): &Ends, length: Duration) -> bool {
+    let waiting = ends.lock().unwrap_or_else(PoisonError::into_inner);
+    let waited = changed.wait_timeout_while(waiting, length, |ends| !*ends);
+    *waited.unwrap_or_else(PoisonError::into_inner).0
+}
+
+impl Drop for Beat {
+    fn drop(&mut self) {
+        *self.ends.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.ends.1.notify_all();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// How every name of ours begins.
+const PREFIX: &str = "virtbench";
+
+/// The volumes of a guest, as the ends of their names; where there are several of a kind, with a number.
+pub(super) const KERNEL: &str = "kernel";
+
+pub(super) const INITRAMFS: &str = "initramfs";
+
+pub(super) const DISK: &str = "disk";
+
+/// How names begin of what belongs together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Label(String);
+
+impl Label {
+    /// A label that nothing has had before.
+    #[allow(clippy::new_without_default, reason = "each is another one")]
+    #[must_use]
+    pub fn new() -> Self {
+        Self(format!("{PREFIX}-{}", RunId::new_random()))
+    }
+
+    /// The volume's name for this purpose.
+    pub(super) fn volume(&self, purpose: &str) -> String {
+        format!("{self}-{purpose}")
+    }
+}
+
+impl fmt::Display for Label {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc;
+
     use virtbench_mark::RunId;
 
     use super::*;
@@ -130,5 +213,23 @@ mod tests {
         });
         assert_eq!(read, sign);
         assert_eq!(Sign::read(|_| None).seen_s, 0);
+    }
+
+    #[test]
+    fn it_is_done_again_and_again_until_its_value_goes() {
+        let (sender, receiver) = mpsc::channel();
+        let beat = Beat::every(Duration::from_millis(1), move || _ = sender.send(())).unwrap();
+        assert!((0..3).all(|_| receiver.recv_timeout(Duration::from_secs(20)).is_ok()));
+        drop(beat);
+        assert!(receiver.iter().count() < 100_000, "the thread has ended, and its sender with it");
+        // One that sleeps for long ends at once.
+        drop(Beat::every(Duration::from_secs(3600), || ()).unwrap());
+    }
+
+    #[test]
+    fn no_two_labels_are_the_same() {
+        let (one, two) = (Label::new(), Label::new());
+        assert_ne!(one, two);
+        assert_eq!(one.volume("disk"), format!("{one}-disk"));
     }
 }

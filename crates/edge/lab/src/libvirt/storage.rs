@@ -13,10 +13,9 @@ use virtbench_mark::RunId;
 use virtbench_units::{Random, format_bytes};
 
 use super::address::LibvirtAddress;
-use super::keeper::Keeper;
-use super::label::Label;
 use super::made::path_in;
-use super::sweep::{SweepOf, remove_made};
+use super::sign::Label;
+use super::sweep::{Keeper, SweepOf, remove_made};
 
 /// How often a pool is asked once more, and how long lies between.
 const REFRESHES: u32 = 20;

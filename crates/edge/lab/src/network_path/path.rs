@@ -10,7 +10,7 @@ use virtbench_agent::interface::{set_address, set_mtu, set_up};
 use virtbench_agent::protocol::network::{JoinOrder, NetworkOrder, NetworkOutcome, Traffic};
 use virtbench_record::{CrossingCost, HostUse};
 
-use super::end::{End, EndMachine};
+use super::{End, EndMachine};
 use crate::appliance::{ApplianceError, NetworkNamespace, Place, Reach, make_ethernet_pair};
 use crate::guest::{Guest, GuestConfig};
 use crate::guest_network::GuestNetwork;

@@ -11,11 +11,11 @@ use virtbench_agent::protocol::enclosing::{EncloseOrder, Enclosed, PIECE_BYTES, 
 use virtbench_record::HostFacts;
 use virtbench_units::format_bytes;
 
+use super::address::SshHost;
 use super::remote_agent::RemoteAgent;
-use super::ssh_host::SshHost;
 use crate::appliance::ApplianceParts;
 use crate::connection::{Connection, ConnectionError};
-use crate::error::LabError;
+use crate::machine::LabError;
 use crate::process::MachineError;
 
 /// The agent that keeps the files.

@@ -12,7 +12,7 @@ use virtbench_agent::protocol::{NOT_READY, READY};
 use virtbench_agents::Agent;
 
 use super::script::MARK;
-use crate::stop;
+use crate::child;
 
 /// The most that a login may print before the agent speaks, in bytes.
 const CHATTER_LIMIT: usize = 1 << 20;
@@ -41,7 +41,7 @@ pub(super) enum LoginError {
 
 /// Brings the agent to life at the other end of `stream`, within `limit`, unless the process is to stop.
 pub(super) fn log_in(stream: &UnixStream, agents: &[Agent], limit: Duration) -> Result<(), LoginError> {
-    log_in_unless(stream, agents, limit, &stop::is_requested)
+    log_in_unless(stream, agents, limit, &child::is_requested)
 }
 
 fn log_in_unless(
@@ -95,7 +95,7 @@ fn log_in_unless(
 
 /// Waits until the agent at the other end of `stream` says at which port of its machine's loopback it listens.
 pub(super) fn await_port(stream: &UnixStream, limit: Duration) -> Result<u16, LoginError> {
-    let is_stopped = &stop::is_requested;
+    let is_stopped = &child::is_requested;
     let mut lines = Lines { stream, until: Instant::now() + limit, is_stopped, read: 0, last: String::new() };
     loop {
         match lines.next() {

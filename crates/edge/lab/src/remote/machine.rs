@@ -6,8 +6,7 @@ use virtbench_record::{GuestFacts, HostFacts};
 use super::address::SshAddress;
 use super::remote_agent::RemoteAgent;
 use crate::connection::{Connection, ConnectionError};
-use crate::error::LabError;
-use crate::machine::{Environment, Machine, OnProgress};
+use crate::machine::{Environment, LabError, Machine, OnProgress};
 use crate::process::MachineError;
 
 /// Loads are applied to a file or whole disk of an existing machine, or workloads keep files in a folder of it.

@@ -11,27 +11,19 @@
 //! Keys, jump hosts and names are those of the user's own configuration of ssh. The agent ends when the connection does.
 
 mod address;
-mod alive;
 mod appliances;
 #[cfg(test)]
 mod emulated_tests;
 mod login;
 mod loopback;
-mod loopback_keys;
 mod machine;
 mod remote_agent;
 mod script;
-mod ssh_host;
-mod ssh_options;
-mod turn;
 mod windows;
 
-pub use address::{AddressError, SshAddress};
-pub(crate) use alive::Alive;
+pub use address::{AddressError, SshAddress, SshHost};
 pub(crate) use appliances::EnclosedAppliance;
 pub use appliances::{SshAppliances, check_ssh_host};
-pub use loopback::LoopbackSshd;
-pub use loopback_keys::LoopbackKeys;
+pub use loopback::{LoopbackKeys, LoopbackSshd};
 pub use machine::Ssh;
-pub(crate) use remote_agent::RemoteAgent;
-pub use ssh_host::SshHost;
+pub(crate) use remote_agent::{Alive, RemoteAgent};

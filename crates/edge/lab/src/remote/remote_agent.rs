@@ -4,35 +4,41 @@ use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::process::Command;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::thread;
 use std::time::Duration;
 
-use virtbench_agent::protocol::{FailureKind, Greeting};
+use virtbench_agent::protocol::{FailureKind, Greeting, Request};
 use virtbench_agents::agents;
 use virtbench_mark::RunId;
 
 use super::address::SshAddress;
-use super::alive::Alive;
 use super::login::{LoginError, await_port, log_in};
-use super::script;
-use super::ssh_options::{CONNECTION, options};
-use super::turn::Turn;
+use super::script::{self, CONNECTION, options};
 use super::windows::{Sent, Shell, probe_shell};
-use crate::connection::Connection;
+use crate::connection::{Connection, Sender};
 use crate::process::{AgentProcess, MachineError};
 
 /// How long it may take from ssh's start to the agent's first word, the agent's transfer included.
 const LOGIN_LIMIT: Duration = Duration::from_secs(120);
+
 /// How long the agent may take to greet, and to end.
 const LIMIT: Duration = Duration::from_secs(10);
+
 /// How long ssh may take to say why it ended.
 const END_LIMIT: Duration = Duration::from_secs(3);
+
 /// ssh's own exit code when there is no connection.
 const NO_CONNECTION: i32 = 255;
+
 /// In what ssh says when the server hangs up before it has introduced itself.
 const NO_GREETING: &str = "kex_exchange_identification";
+
 /// In what ssh says where it got no further than to a machine or command in between, whether it noticed as it read or as it wrote. A
 /// server that is reached straight drops a connection that has a peer; there is none behind a pipe.
 const NO_WAY: [&str; 2] = ["UNKNOWN port", "stdio forwarding failed"];
+
 /// An agent that has greeted. It ends with its connection, which ends with this.
 #[derive(Debug)]
 pub(crate) struct RemoteAgent {
@@ -241,5 +247,85 @@ fn explain(address: &SshAddress, error: LoginError, process: &mut AgentProcess) 
             console.extend(Some(last).filter(|last| !last.is_empty()));
             MachineError::Unreachable { why, console }
         }
+    }
+}
+
+/// How many of this process are in flight at once. sshd drops some beyond ten by itself (`MaxStartups 10:30:100` in
+/// sshd_config(5)).
+const AT_ONCE: usize = 8;
+
+static FREE: Mutex<usize> = Mutex::new(AT_ONCE);
+
+static FREED: Condvar = Condvar::new();
+
+/// A login's turn, which ends with this value.
+#[derive(Debug)]
+pub(super) struct Turn(());
+
+impl Turn {
+    /// Waits for one. Each login has a limit, so this ends too.
+    pub(super) fn wait() -> Self {
+        let free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut free = FREED.wait_while(free, |free| *free == 0).unwrap_or_else(PoisonError::into_inner);
+        *free -= 1;
+        Self(())
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        *FREE.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        FREED.notify_one();
+    }
+}
+
+/// How often; a fifth of what the agent bears.
+const INTERVAL: Duration = Duration::from_secs(3);
+
+/// A thread that says so until this value is dropped.
+#[derive(Debug)]
+pub(crate) struct Alive {
+    _stop: mpsc::Sender<()>,
+}
+
+impl Alive {
+    /// # Errors
+    /// No thread can be started.
+    pub(crate) fn begin(agent: Sender) -> io::Result<Self> {
+        let (stop, stopped) = mpsc::channel::<()>();
+        thread::Builder::new().name("alive".into()).spawn(move || {
+            while stopped.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
+                // Who talks with the agent notices a broken connection as well, and says so.
+                if agent.send(&Request::Alive).is_err() {
+                    break;
+                }
+            }
+        })?;
+        Ok(Self { _stop: stop })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn so_many_log_in_at_once_and_all_have_their_turn() {
+        let (now, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        thread::scope(|scope| {
+            for _ in 0..5 * AT_ONCE {
+                scope.spawn(|| {
+                    let _turn = Turn::wait();
+                    most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                    thread::sleep(Duration::from_millis(5));
+                    now.fetch_sub(1, Ordering::SeqCst);
+                });
+            }
+        });
+        assert!((1..=AT_ONCE).contains(&most.into_inner()) && now.into_inner() == 0);
     }
 }

@@ -26,7 +26,7 @@ use virtbench_agents::windows_agent;
 use virtbench_mark::{MARK_FILE, Mark, RunId};
 
 use super::address::SshAddress;
-use super::ssh_options::CONNECTION;
+use super::script::CONNECTION;
 use crate::command::{CommandError, run_command_followed};
 use crate::process::MachineError;
 

@@ -1,29 +1,33 @@
 //! One guest of User Mode Linux, from its start to its end.
 
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use virtbench_agent::enclosure::usable_processors;
 use virtbench_agent::protocol::Greeting;
 use virtbench_agent::{Console, LINE, carry_as_host};
 use virtbench_host::with_descendants;
 
-use super::disk::{UmlDisk, UmlDiskKind};
-use super::disk_servers::{DiskServers, own_socket};
-use super::folder::guest_folder;
-use super::interface::UmlInterface;
+use super::disk::{DiskServers, UmlDisk, UmlDiskKind, own_socket};
 use super::kernel::UmlImage;
-use super::memory::GuestMemory;
+use super::memory::{GuestMemory, guest_folder};
 use crate::connection::{Connection, ConnectionError};
 use crate::guest::{BOOT_LIMIT, pin};
+use crate::guest_network::{CableEnd, PortKind, Tap};
 use crate::process::{AgentProcess, MachineError};
 
 /// How long a guest may take to power off.
 const POWER_OFF_LIMIT: Duration = Duration::from_secs(10);
+
 /// What the kernel of a guest needs for itself beside the guest's memory, in bytes.
 const OVERHEAD: u64 = 16 << 20;
+
 /// The kind of a virtio block device (VIRTIO 1.2, section 5).
 const VIRTIO_BLOCK: u32 = 2;
 
@@ -58,6 +62,7 @@ impl UmlConfig {
 
 /// What the kernel prints where the host does not let it trace processes. It tries that where it cannot filter their system calls.
 const TRACING_FORBIDDEN: &str = "ptrace: Operation not permitted";
+
 const NO_CROSSING: &str = "this host forbids ptrace and, as far as the guest's kernel can use them, filters of system calls (seccomp): \
     a guest of User Mode Linux needs one of the two. A container gets both by `--security-opt seccomp=unconfined`";
 
@@ -259,6 +264,49 @@ fn flag(is_set: bool, letter: &'static str) -> &'static str {
     if is_set { letter } else { "" }
 }
 
+/// What the guest's kernel calls its first interface, less the number.
+pub(crate) const INTERFACE: &str = "vec";
+
+/// What a network interface is connected to. Cloning gives another handle.
+#[derive(Debug, Clone)]
+pub enum UmlInterface {
+    /// A tap device whose frames have no header.
+    Tap(Arc<Tap>),
+    /// One end of a cable to another guest.
+    Cable(CableEnd),
+}
+
+impl UmlInterface {
+    /// The kernel's argument for the interface of this number, and the descriptor that it inherits.
+    pub(super) fn argument(&self, number: usize) -> io::Result<(String, OwnedFd)> {
+        let (descriptor, mac, batches, mtu) = match self {
+            // A tap device is read and written frame by frame: it is no socket.
+            Self::Tap(tap) if tap.kind == PortKind::Tap => (tap.file.as_fd(), tap.mac(), ",vec=0", tap.mtu),
+            Self::Tap(port) => (port.file.as_fd(), port.mac(), "", port.mtu),
+            Self::Cable(cable) => (cable.socket(), cable.mac(), "", None),
+        };
+        let mtu = mtu.map(|mtu| format!(",mtu={mtu}")).unwrap_or_default();
+        let descriptor = descriptor.try_clone_to_owned()?;
+        let fd = descriptor.as_raw_fd();
+        Ok((format!("{INTERFACE}{number}:transport=fd,fd={fd},mac={mac}{batches}{mtu}"), descriptor))
+    }
+}
+
+/// Guests that were told of no processor.
+static UNHELD: AtomicUsize = AtomicUsize::new(0);
+
+/// The first that a guest is to be held to, else each of those that this process may use in turn, the last first: interrupts are
+/// handled by the first.
+#[must_use]
+pub fn uml_processor(held_to: &[usize]) -> usize {
+    let in_turn = || {
+        let usable = usable_processors().unwrap_or_default();
+        let turn = UNHELD.fetch_add(1, Ordering::Relaxed).checked_rem(usable.len())?;
+        usable.iter().rev().nth(turn).copied()
+    };
+    held_to.first().copied().or_else(in_turn).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use std::path::PathBuf;
@@ -279,5 +327,21 @@ mod tests {
             assert!(words.iter().any(|one| one == word), "{words:?}");
         }
         assert!(with(vec![disk("/a,b", false)]).unwrap_err().contains("comma"));
+    }
+
+    #[test]
+    fn both_ends_of_a_cable_are_interfaces_with_addresses_of_their_own() {
+        let (first, second) = CableEnd::pair(3).unwrap();
+        let words = [first, second].map(|end| UmlInterface::Cable(end).argument(1).unwrap().0);
+        assert!(words[0].starts_with("vec1:transport=fd,fd=") && words[0].contains("mac=52:54:00:76:71:03"));
+        assert!(words[1].contains("mac=52:54:00:76:72:03") && !words[1].contains("vec=0"), "{words:?}");
+    }
+
+    #[test]
+    fn guests_that_are_held_to_no_processor_take_turns() {
+        let usable = usable_processors().unwrap();
+        let mut taken: Vec<usize> = usable.iter().map(|_| uml_processor(&[])).collect();
+        taken.sort_unstable();
+        assert_eq!((taken, uml_processor(&[7, 8])), (usable, 7));
     }
 }

@@ -15,10 +15,10 @@ use super::disk::UmlDiskKind;
 use crate::cache::cache_directory;
 use crate::carried_files::CarriedFile;
 use crate::command::{CommandError, run_command_followed};
+use crate::descriptors::MemoryFile;
 use crate::filesystem::Filesystem;
-use crate::initramfs;
+use crate::image;
 use crate::kernel::GuestKernel;
-use crate::memory_file::MemoryFile;
 use crate::modules::{ModuleError, ModuleIndex};
 use crate::qemu::output;
 
@@ -190,7 +190,7 @@ impl UmlImage {
             release: kernel.release.clone(),
             modules: kernel.modules.clone(),
         };
-        let archive = initramfs::build(&files, own_agent()?, modules, carried)?;
+        let archive = image::build(&files, own_agent()?, modules, carried)?;
         let initramfs = MemoryFile::new("initramfs", &archive).map_err(UmlError::Memory)?;
         Ok(Self { kernel: kernel.clone(), initramfs: Arc::new(initramfs) })
     }

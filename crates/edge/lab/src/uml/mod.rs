@@ -6,21 +6,13 @@
 //! ```
 
 mod disk;
-mod disk_servers;
 mod environment;
-mod folder;
 mod guest;
-mod interface;
 mod kernel;
 mod memory;
-mod probe;
-mod processor;
 
 pub use disk::{UmlDisk, UmlDiskKind};
-pub use environment::Uml;
-pub use guest::{UmlConfig, UmlGuest};
-pub(crate) use interface::INTERFACE as UML_INTERFACE;
-pub use interface::UmlInterface;
+pub use environment::{Uml, probe_uml};
+pub(crate) use guest::INTERFACE as UML_INTERFACE;
+pub use guest::{UmlConfig, UmlGuest, UmlInterface, uml_processor};
 pub use kernel::{UmlError, UmlImage, UmlKernel};
-pub use probe::probe_uml;
-pub use processor::uml_processor;

@@ -3,7 +3,5 @@
 pub(crate) mod built;
 pub(crate) mod joined;
 pub(crate) mod place;
-pub(crate) mod preparing;
-pub(crate) mod processors;
+pub(crate) mod recipes;
 pub(crate) mod sides;
-pub(crate) mod tried;

@@ -13,8 +13,7 @@ use virtbench_lab::{
 };
 
 use crate::disks::backing::Backing;
-use crate::disks::contents::Contents;
-use crate::disks::disk::{DiskError, StudyDisk};
+use crate::disks::disk::{Contents, DiskError, StudyDisk};
 use crate::fence::{FenceDisks, FenceError, FenceRequest};
 use crate::setup::Setup;
 

@@ -12,9 +12,8 @@ use virtbench_lab::{
 
 use super::cluster;
 use super::uri::{EnvironmentUri, LibvirtUri, NamedEnvironment, QemuUri, UmlUri};
-use crate::disks::contents::Contents;
+use crate::disks::disk::{Contents, StudyFolder};
 use crate::disks::images::Images;
-use crate::disks::study_folder::StudyFolder;
 use crate::guests::{Extras, GuestOptions, Guests};
 use crate::runner::prerequisites::check_tools;
 use crate::setup::Setup;

@@ -1,15 +1,13 @@
 //! Environments as a user names them: `native:`, `qemu:`, `ssh://`, `libvirt+URI`, or a name from `virtbench.toml`.
 
 mod cluster;
-mod homes;
 mod made;
 mod names;
 mod uri;
 
 #[cfg(feature = "full")]
 pub(crate) use cluster::{ClusterGuest, is_cluster};
-pub use homes::split_machines;
-pub(crate) use homes::{homes, housed, in_words};
 pub use made::{FoundEnvironments, MadeEnvironments};
-pub use names::{EnvironmentNames, NamesError};
+pub use names::{EnvironmentNames, NamesError, find_environments, find_homes};
+pub(crate) use names::{homes, housed, in_words};
 pub use uri::{EnvironmentUri, LibvirtUri, NamedEnvironment, QemuUri, UriError};

@@ -4,15 +4,12 @@
 //! folder for disks; its sockets lie in a folder of their own, which goes with them, or with the next run after a kill.
 
 mod configuration;
-mod device_file;
 mod error;
 mod host_device;
 mod options;
 mod request;
 mod served;
-mod socket_folder;
 mod systems;
-mod warm;
 
 pub(crate) use configuration::sizes;
 pub use error::FenceError;
@@ -28,12 +25,10 @@ use virtbench_fence_daemon::config::Config;
 use virtbench_lab::{GuestDisk, IoLimits, Transport};
 use virtbench_workload::{AccessLine, AccessSpec};
 
-use crate::disks::contents::Contents;
-use configuration::{Places, capacity_iops, configuration, warming};
-use device_file::DeviceFile;
+use crate::disks::disk::Contents;
+use configuration::{DeviceFile, Places, capacity_iops, configuration, warming};
 use host_device::HostDevice;
-use served::Served;
-use socket_folder::SocketFolder;
+use served::{Served, SocketFolder};
 
 /// A daemon with a disk for each machine of a study. Dropping it ends the daemon and removes its files.
 #[derive(Debug)]
@@ -77,16 +72,16 @@ impl FenceDisks {
         if let (Contents::Empty(Some(filesystem)), Some(Some(home))) =
             (contents, places.devices.iter().find(|place| place.is_some()))
         {
-            device_file::put_filesystems(home, &config, filesystem)?;
+            configuration::put_filesystems(home, &config, filesystem)?;
         }
         if let (false, Some(Some(home))) =
             (request.images.is_empty(), places.devices.iter().find(|place| place.is_some()))
         {
-            device_file::put_images(home, &config, request.images)?;
+            configuration::put_images(home, &config, request.images)?;
         }
         if options.is_cached() && contents == Contents::Written {
             let served = Served::start(checked(warming(options, &places, names, size_bytes))?)?;
-            warm::fill(request, &places.nbd, stop, on_progress)?;
+            served::fill(request, &places.nbd, stop, on_progress)?;
             drop(served);
         }
         let served = Served::start(config)?;

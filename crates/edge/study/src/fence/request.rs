@@ -6,7 +6,7 @@ use virtbench_lab::{Adapter, DiskSettings};
 use virtbench_workload::AccessSpec;
 
 use super::options::FenceOptions;
-use crate::disks::contents::Contents;
+use crate::disks::disk::Contents;
 
 /// What disks are wanted.
 #[derive(Debug, Clone, Copy)]

@@ -1,6 +1,6 @@
 //! Guests that appliances run in: QEMU's, or User Mode Linux's.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use virtbench_lab::{
@@ -9,8 +9,12 @@ use virtbench_lab::{
 };
 use virtbench_record::{AcceleratorFacts, ApplianceFacts, CrossingCost, GuestFacts};
 
-use super::options::{GuestsError, NO_KERNEL, UML_DISK, WantedAccelerator};
-use super::platform::{accelerator, uml_in_place_of_emulation};
+use super::options::{
+    GuestsError, NO_KERNEL, UML_DISK, WantedAccelerator, accelerator, uml_in_place_of_emulation,
+};
+use crate::runner::event::Event;
+use crate::runner::run::Run;
+use crate::study_error::StudyError;
 
 /// What guests with appliances need, found before anything is measured.
 #[derive(Debug, Clone)]
@@ -138,5 +142,30 @@ impl ApplianceGuests {
             boot_ns: 0,
             crossing: Some(crossing),
         }
+    }
+}
+
+/// What runs the VMs of a study of appliances.
+#[derive(Debug, Clone, Default)]
+pub struct GuestChoice {
+    /// What executes their instructions.
+    pub accelerator: WantedAccelerator,
+    /// Their kernel, instead of the one that is found.
+    pub kernel: Option<PathBuf>,
+}
+
+impl GuestChoice {
+    /// What VMs with appliances need, that have up to so many processors and, where said so, a screen.
+    ///
+    /// # Errors
+    /// Something is missing, or no accelerator works.
+    pub(crate) fn find(&self, needs: (u32, bool), run: &mut Run<'_>) -> Result<ApplianceGuests, StudyError> {
+        let remark = &mut |what: &str| run.observer.event(Event::Remark(what));
+        Ok(ApplianceGuests::find_for_study(self.accelerator, self.kernel.as_deref(), needs, remark)?)
+    }
+
+    /// The accelerator as a plan names it.
+    pub(crate) fn accelerator_name(&self) -> String {
+        self.accelerator.name().to_owned()
     }
 }

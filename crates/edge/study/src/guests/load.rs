@@ -9,8 +9,10 @@ use virtbench_lab::{
 };
 use virtbench_record::{AcceleratorFacts, SetupFacts};
 
-use super::options::{GuestOptions, GuestsError, NO_KERNEL, UML_DISK, WantedAccelerator};
-use super::platform::{accelerator, may_take_uml, uml_in_place_of_emulation};
+use super::options::{
+    GuestOptions, GuestsError, NO_KERNEL, UML_DISK, WantedAccelerator, accelerator, may_take_uml,
+    uml_in_place_of_emulation,
+};
 use crate::setup::Setup;
 
 /// What guests also have beside their adapters.

@@ -5,13 +5,10 @@
 //! ```
 
 mod appliances;
-mod choice;
 mod load;
 mod options;
-mod platform;
 
-pub use appliances::ApplianceGuests;
-pub use choice::GuestChoice;
+pub use appliances::{ApplianceGuests, GuestChoice};
 pub(crate) use load::ONLY_GUEST;
 pub use load::{Extras, Guests};
 pub use options::{GuestOptions, GuestsError, WantedAccelerator};

@@ -2,15 +2,9 @@
 
 #[cfg(test)]
 pub(crate) mod begun_run;
-pub(crate) mod course;
-pub(crate) mod estimate;
 pub(crate) mod event;
-pub(crate) mod experiment;
-pub(crate) mod host_clock;
-pub(crate) mod host_name;
 pub(crate) mod job_in_study;
 pub(crate) mod prerequisites;
-pub(crate) mod programs;
 pub(crate) mod progress;
 pub(crate) mod run;
 pub(crate) mod sides;

@@ -1,5 +1,7 @@
 //! What a study needs of this host beside QEMU, looked for before anything is made.
 
+use std::path::Path;
+
 use virtbench_lab::{
     LoopDevice, available_memory_bytes, check_io_limits, find_qemu_img, find_storage_daemon,
 };
@@ -46,4 +48,15 @@ pub(crate) fn lacking_memory(guests: usize, memory_bytes: u64) -> Option<(u64, u
     let free_bytes = available_memory_bytes()?;
     let needed_bytes = memory_bytes.saturating_add(QEMU_BYTES).saturating_mul(guests as u64);
     (needed_bytes > free_bytes).then_some((needed_bytes, free_bytes))
+}
+
+/// Whether a program can be started by this name.
+#[must_use]
+pub fn is_program(name: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    if name.contains('/') {
+        Path::new(name).is_file()
+    } else {
+        std::env::split_paths(&path).any(|folder| folder.join(name).is_file())
+    }
 }

@@ -1,4 +1,4 @@
-//! One run of a study: where it goes, how it begins, and how it ends.
+//! One run of a study: what is asked for, where it goes, how it begins, and how it ends.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -6,10 +6,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use virtbench_lab::{crossing_cost, host_facts};
 use virtbench_record::{Plan, Provenance, RUN_FORMAT, Record};
-
-use crate::runner::event::{Event, Observer};
-use crate::study_error::StudyError;
 use virtbench_runs::{FolderError, RunFolder, read_provenance};
+
+use crate::runner::event::{Estimate, Event, Observer};
+use crate::study_error::StudyError;
 
 /// What came of measuring in a run whose folder stays: a failure is told after what was measured.
 pub type RunEnd = Result<(), StudyError>;
@@ -126,6 +126,22 @@ pub fn new_provenance(plan: Plan, command: Vec<String>, disks: &Path) -> Provena
 fn existing_ancestor(folder: &Path) -> &Path {
     let exists = |folder: &&Path| folder.exists();
     folder.ancestors().filter(|folder| !folder.as_os_str().is_empty()).find(exists).unwrap_or(Path::new("."))
+}
+
+/// The options of a study. The command reads them from its arguments; from Rust they are written down.
+pub trait Experiment {
+    /// The study's name on the command line.
+    const NAME: &'static str;
+
+    /// What is measured, and about how long that takes. Nothing is looked for.
+    fn estimate(&self) -> Estimate;
+
+    /// Finds and builds what the study needs, and measures what is missing in the run folder.
+    ///
+    /// # Errors
+    /// Something is missing or impossible, or it failed before anything was measured. Any other failure is the answer, and the folder
+    /// holds what was measured until then.
+    fn run(&self, run: &mut Run<'_>) -> Result<RunEnd, StudyError>;
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use virtbench_record::{HostUse, Plan, SamplesKey, SamplesMeasured, SamplesRecord, SidesPlan};
 
-use crate::runner::estimate::Estimate;
+use crate::runner::event::Estimate;
 use crate::runner::steps::{Recorded, Schedule};
 
 /// A plan of a study of sides.

@@ -3,19 +3,20 @@
 //! A study is two things. Its [`Schedule`] is pure: from the plan and the records it says which measurement is next. The [`Study`]
 //! itself has the machines and measures. All else is here: the run folder, what is known of host and guest, failures, progress, a stop
 //! and the end.
+//!
+//! Where the plan fixes the order, and the machines stay up from the first measurement to the last, the study is [`InOrder`]: it is given
+//! what is missing, one after the other.
 
 use std::path::Path;
 
 use thiserror::Error;
 use virtbench_record::{
-    ApplianceRoot, GuestFacts, HostUse, Measurement, MeasurementKey, NoDetail, Plan, Status,
+    ApplianceRoot, GuestFacts, HostUse, Measurement, MeasurementKey, NoDetail, Plan, Record, Status,
 };
 use virtbench_runs::RunFolder;
 
-use crate::runner::course::unix_ns;
-use crate::runner::estimate::Estimate;
-use crate::runner::event::Event;
-use crate::runner::progress::Progress;
+use crate::runner::event::{Estimate, Event};
+use crate::runner::progress::{Progress, unix_ns};
 use crate::runner::run::{Run, RunEnd};
 use crate::study_error::StudyError;
 
@@ -193,6 +194,50 @@ pub(crate) fn measure_missing<S: Study>(
         if steps.folder.records().len() == known {
             return Err(StudyError::input("a measurement has left no record: a defect"));
         }
+    }
+    Ok(())
+}
+
+/// What measures in an order that the plan fixes.
+pub(crate) trait InOrder<R: Record> {
+    /// Which measurement it is.
+    type Step;
+
+    /// The same in words.
+    fn words(&self, step: &Self::Step) -> String;
+
+    /// Measures. What cannot be had here is in the record; what fails ends the run, and is tried again by the next one.
+    ///
+    /// # Errors
+    /// It failed, or it was to stop.
+    fn measure(
+        &mut self,
+        step: &Self::Step,
+        folder: &mut RunFolder<R>,
+        progress: &mut Progress<'_>,
+    ) -> Result<R, StudyError>;
+
+    /// This host meanwhile, if it was sampled.
+    fn host<'r>(&self, step: &Self::Step, record: &'r R) -> Option<&'r HostUse>;
+}
+
+/// Measures these steps, before which so many were `done`, and records each.
+///
+/// # Errors
+/// One fails, the folder does, or it was to stop. What was measured until then stays.
+pub(crate) fn measure_in_order<R: Record, S: InOrder<R>>(
+    (done, missing): (usize, &[S::Step]),
+    study: &mut S,
+    folder: &mut RunFolder<R>,
+    progress: &mut Progress<'_>,
+) -> Result<(), StudyError> {
+    for (index, step) in missing.iter().enumerate() {
+        progress.check()?;
+        progress.observer.event(Event::Measuring { done: done + index, what: &study.words(step) });
+        let record = study.measure(step, folder, progress)?;
+        folder.add(record)?;
+        let host = folder.records().last().and_then(|record| study.host(step, record));
+        progress.observer.event(Event::Recorded(host));
     }
     Ok(())
 }

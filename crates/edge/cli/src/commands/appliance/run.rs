@@ -7,15 +7,17 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use virtbench_lab::ServiceEnd;
 use virtbench_recipe::Recipe;
-use virtbench_study::{BuiltAppliance, Progress, StudyError, TriedAppliance, check_native, trial_folder};
+use virtbench_study::{
+    BuiltAppliance, Progress, StudyError, TriedAppliance, check_native, find_recipe, trial_folder,
+};
 
 use crate::applications::shown;
 use crate::args::appliance::ApplianceRunArgs;
-use crate::commands::study::study_failure;
+use crate::commands::study_runs::study_failure;
 use crate::exit::Outcome;
+use crate::interrupt;
 use crate::own_networks::command_within;
 use crate::say::{print_json, say, tell};
-use crate::{interrupt, recipes};
 
 /// How often it is looked whether something has ended.
 const LOOK: Duration = Duration::from_millis(200);
@@ -41,7 +43,7 @@ struct Answer {
 
 /// Starts an appliance, says where it is, and ends it in good order.
 pub fn execute(args: &ApplianceRunArgs) -> Outcome {
-    let recipe = recipes::find(&args.recipe)?.recipe;
+    let recipe = find_recipe(&args.recipe).map_err(study_failure)?.recipe;
     let begun = Instant::now();
     let mut tried = shown(|progress| start(args, &recipe, progress)).map_err(study_failure)?;
     let answer = answer(&recipe.name, !args.native, &tried);

@@ -25,9 +25,8 @@ use virtbench_study::schedule;
 
 use super::side::{self, turn_folder};
 use crate::args;
-use crate::args::alternate::AlternateArgs;
-use crate::args::compare::CompareRunsArgs;
-use crate::commands::study::folder_path;
+use crate::args::compare::{AlternateArgs, CompareRunsArgs};
+use crate::commands::study_runs::folder_path;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::interrupt;
 use crate::say::{is_for_machines, is_in_lines, tell};

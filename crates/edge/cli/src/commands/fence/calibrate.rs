@@ -6,8 +6,7 @@ use std::time::Duration;
 use virtbench_fence_daemon::admin::{CalibrateError, CalibrateOptions, calibrate, describe, keep};
 use virtbench_fence_daemon::config::{Config, Predictions};
 
-use super::failed::failure;
-use super::pools::{self, chosen, load, prefix, within, worst_of};
+use super::pools::{self, chosen, failure, load, prefix, within, worst_of};
 use crate::args::fence::CalibrateArgs;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::say::{say, tell};

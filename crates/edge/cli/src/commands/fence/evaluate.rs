@@ -3,15 +3,21 @@
 //! Four rounds, each over all threads: calibrations, saturations, machines paced to shares of them, measurements.
 
 use std::num::NonZero;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::available_parallelism;
 
+use serde::de::DeserializeOwned;
 use virtbench_fence_evaluation::{
     Bar, Case, CaseError, CaseResult, Guard, GuardResult, Load, Paced, Published, Row, Saturated, Settings,
     Site,
 };
 use virtbench_fence_sim::calibrate::{Calibration, calibrate};
+use virtbench_fence_sim::disk::{SeekCurve, SsdModel};
+use virtbench_study::read_user_file;
 
-use super::parallel;
+use crate::args::fence::{Seek, WorldArgs};
 use crate::exit::{Failure, Kind};
 use crate::{interrupt, progress};
 
@@ -129,7 +135,7 @@ impl<T: PartialEq + Sync, R: Send> Known<T, R> {
             return Ok(Self(Vec::new()));
         }
         let progress = progress::counted(distinct.len(), what);
-        let results = parallel::in_order(&distinct, threads(jobs), || progress.inc(1), work);
+        let results = in_order(&distinct, threads(jobs), || progress.inc(1), work);
         progress.finish_and_clear();
         let results = results.into_iter().map(finished).collect::<Result<Vec<R>, _>>()?;
         Ok(Self(distinct.into_iter().zip(results).collect()))
@@ -168,4 +174,93 @@ pub fn threads(jobs: Option<usize>) -> usize {
 /// What came of a piece of work, unless an interrupt kept it from being begun.
 pub fn finished<T>(result: Option<Result<T, Failure>>) -> Result<T, Failure> {
     result.unwrap_or_else(|| Err(interrupt::failure("half an evaluation says nothing")))
+}
+
+/// Does `work` for every item on up to `threads` threads. The results stand in the order of the items,
+/// whichever thread did them; `None` is an item that an interrupt kept from being begun.
+pub fn in_order<T: Sync, R: Send>(
+    items: &[T],
+    threads: usize,
+    done: impl Fn() + Sync,
+    work: impl Fn(&T) -> R + Sync,
+) -> Vec<Option<R>> {
+    let next = AtomicUsize::new(0);
+    let results: Vec<Mutex<Option<R>>> = items.iter().map(|_| Mutex::new(None)).collect();
+    std::thread::scope(|scope| {
+        for _ in 0..threads.clamp(1, items.len().max(1)) {
+            scope.spawn(|| {
+                while let Some(index) =
+                    Some(next.fetch_add(1, Ordering::Relaxed)).filter(|i| *i < items.len())
+                {
+                    if interrupt::flag().load(Ordering::Relaxed) {
+                        break;
+                    }
+                    let result = work(&items[index]);
+                    if let Ok(mut place) = results[index].lock() {
+                        *place = Some(result);
+                    }
+                    done();
+                }
+            });
+        }
+    });
+    results.into_iter().map(|place| place.into_inner().ok().flatten()).collect()
+}
+
+/// The settings: the file's, then the options'.
+pub fn settings(args: &WorldArgs) -> Result<Settings, Failure> {
+    match &args.config {
+        None => over(Settings::default(), args),
+        Some(path) => over(read("--config", path)?, args),
+    }
+}
+
+/// What a file says that an option names.
+pub fn read<T: DeserializeOwned>(option: &str, path: &Path) -> Result<T, Failure> {
+    let wrong =
+        |error: String| Failure::message(Kind::Usage, format!("{option} {}: {error}", path.display()));
+    let text = read_user_file(path).map_err(wrong)?;
+    toml::from_str(&text).map_err(|error| wrong(error.to_string()))
+}
+
+/// These settings, and the options' in their place.
+pub fn over(mut settings: Settings, args: &WorldArgs) -> Result<Settings, Failure> {
+    if let Some(seed) = args.seed {
+        settings.seed = seed;
+    }
+    if let Some(rpm) = args.rpm {
+        settings.hdd.rpm = rpm;
+    }
+    if let Some(Seek([settle_ms, root_ms, linear_ms])) = args.seek {
+        settings.hdd.seek = SeekCurve { settle_ms, root_ms, linear_ms };
+    }
+    if let Some(profile) = args.ssd {
+        settings.ssd = SsdModel::new(profile);
+    }
+    if let Some(ns) = args.duration {
+        settings.measure_s = ns as f64 / 1e9;
+    }
+    if let Some(replications) = args.replications {
+        settings.replications = replications;
+    }
+    if let Some(saturating) = args.saturating {
+        settings.saturating = saturating;
+    }
+    settings.check().map_err(|error| Failure::new(Kind::Usage, error))?;
+    Ok(settings)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_keep_the_order_of_the_items() {
+        let items: Vec<u64> = (0..100).collect();
+        for threads in [0, 1, 7, 200] {
+            let doubled = in_order(&items, threads, || {}, |item| item * 2);
+            assert!(doubled.iter().zip(0..).all(|(got, item)| *got == Some(item * 2)));
+        }
+        assert!(in_order(&[], 4, || {}, |item: &u8| *item).is_empty());
+    }
 }

@@ -4,8 +4,7 @@ use virtbench_fence_daemon::admin::{CacheFacts, Inspected, inspect};
 use virtbench_fence_daemon::config::Config;
 use virtbench_units::format_bytes;
 
-use super::failed::failure;
-use super::pools::{self, chosen, load, within, worst_of};
+use super::pools::{self, chosen, failure, load, within, worst_of};
 use crate::args::fence::InspectArgs;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::say::say;

@@ -10,9 +10,9 @@ use virtbench_fence_evaluation::{Layout, Plan, Planned, Settings, Targets, Trial
 use virtbench_model::Estimate;
 use virtbench_report::{FenceFigure, FencePage, FenceTable, FenceValue, fence_html};
 
-use super::cell::cell;
 use super::evaluate::{calibrated, finished, threads};
-use super::{parallel, settings, table};
+use super::evaluated::cell;
+use super::{evaluate, evaluated};
 use crate::args::fence::{PlanArgs, SimulateArgs};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::progress;
@@ -24,7 +24,7 @@ const FIRST_SHARE: u32 = 4;
 
 /// Searches and prints what was found.
 pub fn execute(args: &PlanArgs) -> Outcome {
-    let settings = settings::settings(&args.world)?;
+    let settings = evaluate::settings(&args.world)?;
     let targets = Targets {
         workload: args.workload,
         loads: args.load.clone(),
@@ -59,10 +59,10 @@ pub fn execute(args: &PlanArgs) -> Outcome {
 
 /// Simulates a plan that a file holds, and prints what it does.
 pub fn again(path: &Path, args: &SimulateArgs) -> Outcome {
-    let planned: Planned = settings::read("--plan", path)?;
+    let planned: Planned = evaluate::read("--plan", path)?;
     let wrong = |error: String| Failure::message(Kind::Usage, format!("--plan {}: {error}", path.display()));
     let plan = planned.plan().map_err(|error| wrong(error.to_string()))?;
-    let settings = settings::over(planned.settings, &args.world)?;
+    let settings = evaluate::over(planned.settings, &args.world)?;
     let trials = try_all(&[plan], &planned.targets, &settings, args.world.jobs)?;
     let found = Found::new(&planned.targets, 1, &trials);
     if let Some(path) = &args.html {
@@ -80,7 +80,7 @@ fn try_all(
 ) -> Result<Vec<Trial>, Failure> {
     let calibration = progress::during("calibration", || calibrated(settings))?;
     let progress = progress::counted(plans.len(), "candidates");
-    let results = parallel::in_order(
+    let results = evaluate::in_order(
         plans,
         threads(jobs),
         || progress.inc(1),
@@ -174,7 +174,7 @@ impl<'a> Found<'a> {
         }
         let mut out = std::io::stdout().lock();
         writeln!(out, "{}", self.verdict)?;
-        table::plain(&mut out, &self.table())?;
+        evaluated::plain(&mut out, &self.table())?;
         Ok(())
     }
 

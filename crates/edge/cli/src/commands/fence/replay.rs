@@ -11,11 +11,11 @@ use virtbench_model::{Estimate, OverExperiments, Span};
 use virtbench_report::{FenceFigure, FencePage, FenceTable, FenceValue, fence_html};
 use virtbench_workload::TraceOp;
 
-use super::cell::cell;
 use super::evaluate::{calibrated, finished, threads};
-use super::{parallel, table};
+use super::evaluated::cell;
+use super::{evaluate, evaluated};
 use crate::args::fence::SimulateArgs;
-use crate::commands::load::trace::read_file;
+use crate::commands::load::options::read_file;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::progress;
 use crate::say::{print_json, tell};
@@ -48,7 +48,7 @@ pub fn execute(args: &SimulateArgs, settings: &Settings) -> Outcome {
     drop(traces);
     let calibration = progress::during("calibration", || calibrated(settings))?;
     let progress = progress::counted(CATALOGUE.len(), "ways of storing");
-    let results = parallel::in_order(
+    let results = evaluate::in_order(
         &CATALOGUE,
         threads(args.world.jobs),
         || progress.inc(1),
@@ -72,7 +72,7 @@ pub fn execute(args: &SimulateArgs, settings: &Settings) -> Outcome {
         print_json(&found)?;
     } else {
         writeln!(out, "{}", found.takeaway)?;
-        table::plain(&mut out, &found.table())?;
+        evaluated::plain(&mut out, &found.table())?;
     }
     Ok(())
 }

@@ -1,23 +1,27 @@
-//! `virtbench fence resize` and `virtbench fence reslot`: by the daemon that serves it, if there is one.
+//! `virtbench fence resize`, `reslot`, `add`, `remove` and `drain`: by the daemon that serves the fence, if there is one.
 
+use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
 use indicatif::ProgressBar;
-use virtbench_fence_daemon::admin::{Change, DiskEdit, EditError, ResizeStep, RotationEdit, edit, resize};
-use virtbench_fence_daemon::config::{Config, Pools};
-use virtbench_fence_daemon::control::{ControlError, Question, Refusal, ask};
+use virtbench_fence_daemon::admin::{
+    self, Change, DiskEdit, Drained, EditError, Offer, ResizeStep, RotationEdit, drain, edit, resize,
+};
+use virtbench_fence_daemon::config::{Config, DiskTable, Pools, Size};
+use virtbench_fence_daemon::control::{ControlError, Question, Refusal, ask, ask_handing};
 
-use super::failed::broken;
-use super::pools::{load, of_disk, one, prefix, within};
-use crate::args::fence_changes::{ResizeArgs, ReslotArgs};
+use super::pools::{broken, chosen, each, load, of_disk, one, prefix, within};
+use crate::args::fence::DrainArgs;
+use crate::args::fence_changes::{AddArgs, RemoveArgs, ResizeArgs, ReslotArgs};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::say::tell;
 use crate::{interrupt, progress};
 
 /// How often a daemon that ends in the middle is asked again, or found to be gone for good.
 const ATTEMPTS: usize = 5;
+
 const PAUSE: Duration = Duration::from_millis(300);
 
 /// Changes the devices, then the configuration.
@@ -160,4 +164,123 @@ pub(super) fn unchanged(error: EditError) -> Failure {
         _ => Kind::Usage,
     };
     Failure::new(kind, error)
+}
+
+/// Changes the devices, then the configuration.
+pub fn add(args: &AddArgs) -> Outcome {
+    let pools = load(&args.config)?;
+    let config = receiving(&pools, args)?;
+    let disk = DiskTable {
+        pool: config.pool.clone(),
+        cache: args.cache.map(Size),
+        bypass: args.bypass.map(Size),
+        slots: args.slots,
+        share: args.share,
+        socket: args.socket.clone(),
+        export: args.export.clone(),
+        ..DiskTable::new(args.disk.clone(), args.size)
+    };
+    pools.check_with(&disk).map_err(|why| Failure::message(Kind::Usage, why))?;
+    let (bar, mut tell) = shown("adding the disk");
+    let question = Question::Add(Box::new(disk.clone()));
+    let is_served = changed_by_daemon(config, &question, disk.socket.as_deref(), &mut tell)?;
+    if !is_served {
+        let added = admin::add(config, &disk, |step| {
+            tell(step);
+            !interrupt::requested()
+        });
+        added.map_err(|error| within(config, broken(error)))?;
+    }
+    bar.finish_and_clear();
+    admin::add_to_file(&args.config, &disk).map_err(unchanged)?;
+    let who = if is_served { "the daemon serves it" } else { "the next daemon serves it" };
+    tell!("virtbench fence: {}disk {} is there; {who}", prefix(config), args.disk);
+    Ok(())
+}
+
+/// The fence that a disk comes to: the one that has it already, if the command was given before.
+fn receiving<'a>(pools: &'a Pools, args: &AddArgs) -> Result<&'a Config, Failure> {
+    let known = pools.of_disk(&args.disk);
+    match (known, &args.pool) {
+        (Some(known), None) => Ok(known),
+        (Some(known), Some(pool)) if known.pool.as_ref() != Some(pool) && pools.are_named() => {
+            let is = known.pool.as_deref().unwrap_or_default();
+            let why = format!("disk {}: there is one of that name in pool {is}", args.disk);
+            Err(Failure::message(Kind::Usage, why))
+        }
+        _ => one(pools, args.pool.as_deref()),
+    }
+}
+
+/// The same.
+pub fn remove(args: &RemoveArgs) -> Outcome {
+    let pools = load(&args.config)?;
+    let config = of_disk(&pools, &args.disk)?;
+    let (bar, mut tell) = shown("removing the disk");
+    let question = Question::Remove { disk: args.disk.clone() };
+    if !changed_by_daemon(config, &question, None, &mut tell)? {
+        let removed = admin::remove(config, &args.disk, |step| {
+            tell(step);
+            !interrupt::requested()
+        });
+        removed.map_err(|error| within(config, broken(error)))?;
+    }
+    bar.finish_and_clear();
+    admin::remove_from_file(&args.config, &args.disk).map_err(unchanged)?;
+    tell!("virtbench fence: {}disk {} is gone", prefix(config), args.disk);
+    Ok(())
+}
+
+/// Has a running daemon do it, which is handed what it may not open itself. False if there is none. A daemon that has done it
+/// already, and was not heard, says so.
+fn changed_by_daemon(
+    config: &Config,
+    question: &Question,
+    socket: Option<&Path>,
+    tell: &mut dyn FnMut(ResizeStep),
+) -> Result<bool, Failure> {
+    let Some(control) = config.control_socket().filter(|control| control.exists()) else { return Ok(false) };
+    let offer = match Offer::make(config, socket) {
+        Ok(offer) => offer,
+        Err(error) => {
+            let is_known = matches!(ask(&control, question, &mut *tell), Ok(true));
+            return if is_known { Ok(true) } else { Err(within(config, broken(error))) };
+        }
+    };
+    let handed: Vec<BorrowedFd<'_>> = offer.descriptors().collect();
+    let is_served =
+        asked_again(config, &mut |control| match ask_handing(control, question, &handed, &mut *tell) {
+            Err(ControlError::Refused { kind: Refusal::NoDisk, .. }) => Ok(true),
+            answer => answer,
+        })?;
+    if is_served {
+        offer.taken();
+    }
+    Ok(is_served)
+}
+
+/// Each pool in turn.
+pub fn drain_cache(args: &DrainArgs) -> Outcome {
+    let pools = load(&args.config)?;
+    each(&chosen(&pools, &args.only)?, |fence| drain_one(fence, args.force))
+}
+
+/// Says what was written, and names what was given up.
+fn drain_one(fence: &Config, force: bool) -> Outcome {
+    let pool = prefix(fence);
+    let Drained { written, given_up, doubts, anew } =
+        progress::during("writing what the cache alone has", || drain(fence, force)).map_err(broken)?;
+    if let Some(why) = anew {
+        tell!("virtbench fence: {pool}the cache was given up: {why}");
+        return Ok(());
+    }
+    for lost in &given_up {
+        tell!("virtbench fence: {pool}given up: {lost}");
+    }
+    for doubt in &doubts {
+        tell!("virtbench fence: {pool}given up: {doubt}");
+    }
+    let all = if given_up.is_empty() && doubts.is_empty() { "; the disks have everything" } else { "" };
+    tell!("virtbench fence: {pool}{written} blocks written from the cache to the disks{all}");
+    Ok(())
 }

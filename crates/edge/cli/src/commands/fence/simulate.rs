@@ -8,13 +8,10 @@ use virtbench_fence_evaluation::{Bar, Finding, PaperFigure, Published, Row, Sett
 use virtbench_fence_sim::calibrate::Errors;
 use virtbench_fence_sim::client::Personality;
 
-use super::best_effort::{self, GuardRow};
 use super::evaluate::{Evaluation, Experiment, calibrated};
-use super::evaluated::Evaluated;
-use super::explain::{self, Change, Explanation};
-use super::reasons::{self, Miss};
-use super::tally::Tally;
-use super::{page, plan, replay, settings, table};
+use super::evaluated::{self, Evaluated, GuardRow, Tally};
+use super::explain::{self, Change, Explanation, Miss};
+use super::{evaluate, plan, replay};
 use crate::args::fence::SimulateArgs;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::say::print_json;
@@ -24,7 +21,7 @@ pub fn execute(args: &SimulateArgs) -> Outcome {
     if let Some(path) = &args.plan {
         return plan::again(path, args);
     }
-    let settings = settings::settings(&args.world)?;
+    let settings = evaluate::settings(&args.world)?;
     if !args.trace.is_empty() {
         return replay::execute(args, &settings);
     }
@@ -32,14 +29,14 @@ pub fn execute(args: &SimulateArgs) -> Outcome {
     let workloads = chosen(&args.workload, &Personality::ALL);
     let evaluated = evaluate(settings, &figures, &workloads, args.world.jobs)?;
     if let Some(path) = &args.html {
-        fs::write(path, page::html(&evaluated))
+        fs::write(path, evaluated::html(&evaluated))
             .with_context(|| format!("--html {}: cannot be written", path.display()))?;
     }
     let mut out = std::io::stdout().lock();
     if args.json {
         print_json(&Report::new(&evaluated))?;
     } else {
-        table::write(&mut out, &evaluated)?;
+        evaluated::write(&mut out, &evaluated)?;
     }
     Ok(())
 }
@@ -57,7 +54,7 @@ fn evaluate(
             "no figure that was asked for shows a workload that was asked for: 4b shows fileserver, 5 mailserver",
         ));
     }
-    let asked = best_effort::asked(figures, workloads);
+    let asked = evaluated::asked(figures, workloads);
     let cases = bars.iter().flat_map(|bar| [Some(&bar.case), bar.hdd.as_ref()]).flatten();
     let work: Vec<(Experiment, Settings)> = cases
         .map(|case| (Experiment::Case(case.clone()), settings))
@@ -75,10 +72,10 @@ fn evaluate(
     }
     let findings = findings(&rows);
     let mut misses = explained(&missed, &settings, &known, jobs)?;
-    misses.extend(findings.iter().filter_map(reasons::sentence));
+    misses.extend(findings.iter().filter_map(explain::sentence));
     let mut guards = Vec::new();
     for (guard, load) in &asked {
-        guards.extend(best_effort::row(*guard, load, evaluation.guard(*guard, load, &settings)?));
+        guards.extend(evaluated::row(*guard, load, evaluation.guard(*guard, load, &settings)?));
     }
     let (calibration, tally) = (calibrated(&settings)?, Tally::count(&rows, &findings));
     Ok(Evaluated { settings, calibration, rows, findings, tally, misses, guards })
@@ -107,7 +104,7 @@ fn explained(
             let same = |one: &&Row| one.machine == row.machine && one.metric == row.metric;
             values.extend(again.iter().find(same).map(|one| (change.name.clone(), one.measured.mean)));
         }
-        misses.push(reasons::value(row, published, &Explanation { values }));
+        misses.push(explain::value(row, published, &Explanation { values }));
     }
     Ok(misses)
 }

@@ -9,19 +9,19 @@ use virtbench_record::{ClockCheck, HostUse, LoadOutcome};
 use virtbench_study::{
     FoundEnvironments, GuestOptions, MadeEnvironments, NamedEnvironment, StudyError, make_target,
 };
+use virtbench_units::format_bytes;
 use virtbench_workload::LoadSpec;
 
-use super::far_jobs::FarJobs;
-use super::job::Plan;
 use super::measure::verdict;
-use super::perform::Done;
+use super::perform::{self, DEFAULT_SIZE_BYTES, Done};
+use super::phases::{is_plain, phases};
 use super::repetitions::Repetitions;
-use super::{export, options, plan, report};
+use super::spec::{Job, Plan};
+use super::{options, report};
 use crate::args::LoadArgs;
-use crate::commands::environments;
-use crate::commands::study::study_failure;
-use crate::exit::{Failure, Outcome};
-use crate::lab_failure::lab_kind;
+use crate::commands::grid;
+use crate::commands::study_runs::study_failure;
+use crate::exit::{Failure, Kind, Outcome, lab_kind};
 use crate::say::tell;
 use crate::{interrupt, progress};
 
@@ -30,9 +30,9 @@ const VERIFIED_PER_SECOND: u64 = 4 << 20;
 
 /// Applies the load, or the jobs of a file one after another, in each environment and prints what came of it.
 pub fn execute(args: &LoadArgs, matches: Option<&ArgMatches>) -> Outcome {
-    let named = environments::named(&args.environment)?;
+    let named = grid::named(&args.environment)?;
     let plan = options::plan(args, matches)?;
-    export::check(&args.spec.export)?;
+    perform::check(&args.spec.export)?;
     let names: Vec<&str> = named.iter().map(|environment| environment.name.as_str()).collect();
     let far = FarJobs::new(&plan, &names)?;
     if !args.shape.json {
@@ -40,7 +40,7 @@ pub fn execute(args: &LoadArgs, matches: Option<&ArgMatches>) -> Outcome {
         plan.ignored.iter().for_each(|remark| tell!("ignored: {remark}"));
     }
     if args.spec.dry_run {
-        return Ok(plan::print(&plan, args.shape.json)?);
+        return Ok(report::print(&plan, args.shape.json)?);
     }
     let mut made = made(&named, far.size_bytes)?;
     let mut done = Vec::new();
@@ -60,7 +60,7 @@ pub fn execute(args: &LoadArgs, matches: Option<&ArgMatches>) -> Outcome {
             &[],
         )?;
     }
-    ran.and(export::write(&args.spec.export, &done))
+    ran.and(perform::write(&args.spec.export, &done))
 }
 
 /// The environments with their test files; those of this host in the current folder.
@@ -160,4 +160,72 @@ fn lab_failure(error: LabError) -> Failure {
         LabError::Stopped => interrupt::failure("nothing was measured"),
         error => Failure::new(lab_kind(&error), error),
     }
+}
+
+/// What is applied to the test file.
+pub struct FarJobs {
+    /// The loads with the names of their jobs, where they have any, in the order in which they run.
+    pub loads: Vec<(Option<String>, LoadSpec)>,
+    /// How large the test file is, in bytes: as far as any of them reaches, 1 GiB where none says.
+    pub size_bytes: u64,
+    /// What a reader of the figures should know.
+    pub notes: Vec<String>,
+}
+
+impl FarJobs {
+    /// The jobs of `plan` in the environments of these names.
+    ///
+    /// # Errors
+    /// A job needs others beside it, or more than a test file that is made for it.
+    pub fn new(plan: &Plan, environments: &[&str]) -> Result<Self, Failure> {
+        if let Some(phase) = phases(plan).into_iter().find(|phase| !is_plain(phase)) {
+            let names: Vec<&str> = phase.iter().take(4).filter_map(|(_, job)| job.name.as_deref()).collect();
+            return Err(refused(&format!(
+                "{} of the file run at the same time or wait for each other, and in an environment jobs run one after \
+                 another: keep one of them in a phase (fio: stonewall; diskspd: one target in a TimeSpan)",
+                names.join(", ")
+            )));
+        }
+        plan.jobs.iter().try_for_each(check)?;
+        let size_bytes = plan.jobs.iter().filter_map(Job::made_bytes).max().unwrap_or(DEFAULT_SIZE_BYTES);
+        let loads = plan.jobs.iter().map(|job| Ok((job.name.clone(), on_file(job, size_bytes)?)));
+        let loads: Vec<(Option<String>, LoadSpec)> = loads.collect::<Result<_, Failure>>()?;
+        if loads.is_empty() {
+            return Err(Failure::message(Kind::Other, "there is no load to apply"));
+        }
+        let note = || {
+            let (size, place) = (format_bytes(size_bytes), environments.join(" and in "));
+            format!(
+                "jobs run on a test file of {size} in {place}, made for them, in place of what the file names"
+            )
+        };
+        let is_of_file = plan.jobs.iter().any(|job| job.name.is_some());
+        Ok(Self { loads, size_bytes, notes: is_of_file.then(note).into_iter().collect() })
+    }
+}
+
+fn refused(why: &str) -> Failure {
+    Failure::message(Kind::Usage, format!("--environment: {why}"))
+}
+
+/// Refuses what a test file elsewhere cannot give.
+fn check(job: &Job) -> Result<(), Failure> {
+    let name = job.name.as_deref().unwrap_or("the load");
+    if job.schedule.must_exist {
+        return Err(refused(&format!(
+            "job {name:?} wants a target that exists (allow_file_create=0), and its test file is made for it"
+        )));
+    }
+    Ok(())
+}
+
+/// The load on a file of this size; all of it from where the job begins, where it does not say how much.
+fn on_file(job: &Job, size_bytes: u64) -> Result<LoadSpec, Failure> {
+    let rest_bytes = size_bytes.saturating_sub(job.load.start_bytes);
+    let spec = LoadSpec { region_bytes: job.size_bytes.unwrap_or(rest_bytes), ..job.load.clone() };
+    spec.validate().map_err(|error| {
+        let name = job.name.as_deref().unwrap_or("the load");
+        Failure::message(Kind::Usage, format!("job {name:?} on a test file: {error}"))
+    })?;
+    Ok(spec)
 }

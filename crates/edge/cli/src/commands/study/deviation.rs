@@ -1,27 +1,15 @@
-//! `virtbench study deviation`
+//! `virtbench study deviation`: what machines lose to those beside them.
 
 use virtbench_study::{Colocation, Saturating};
 
-use super::common::{self, study_failure};
-use super::sets_summary;
 use crate::args::{DeviationArgs, SaturatingArg};
-use crate::commands::environments;
-use crate::exit::{Failure, Kind, Outcome};
-
-/// Measures, then says what came of it, also of what an interrupted or failed run has measured.
-pub fn execute(args: &DeviationArgs) -> Outcome {
-    let out = common::folder_path(args.sets.folder.out.as_deref(), "deviation");
-    let study = study(args)?;
-    let measured = common::run(&out, args.sets.folder.resume, |run| study.run(run))?;
-    // Why the run ended weighs more than which machines failed in it.
-    let shown = sets_summary::show(&out, args.sets.folder.json);
-    measured.and(shown)
-}
+use crate::commands::grid;
+use crate::commands::study_runs::study_failure;
+use crate::exit::{Failure, Kind};
 
 /// The study that is asked for.
-pub fn study(args: &DeviationArgs) -> Result<Colocation, Failure> {
-    let options =
-        args.sets.options(args.vcpus, args.memory, environments::spread(&args.sets.environment)?)?;
+pub fn deviation(args: &DeviationArgs) -> Result<Colocation, Failure> {
+    let options = args.sets.options(args.vcpus, args.memory, grid::spread(&args.sets.environment)?)?;
     if args.matrix {
         return Colocation::matrix(args.workload.clone(), options).map_err(study_failure);
     }

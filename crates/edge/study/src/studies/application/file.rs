@@ -1,18 +1,29 @@
 //! A study of an application as a user writes it.
 
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use regex::Regex;
 use serde::Deserialize;
 use thiserror::Error;
 use virtbench_record::{ApplicationMetric, Better};
 use virtbench_units::{parse_bytes, parse_duration_ns};
 
-use super::data_disks::DataPlace;
-use super::metrics::Metrics;
-use crate::runner::host_name::is_host_name;
+use super::load::DataPlace;
+use crate::appliances::joined::is_host_name;
+use crate::studies::predictions::{last_number, number_pattern};
+use crate::study_error::StudyError;
+use crate::user_files::read_user_file;
+
+/// The study that comes with virtbench: the name that stands for its file, and the file.
+const SUPPLIED: (&str, &str) = ("redis", include_str!("../../../../../../docs/applications/redis.toml"));
 
 /// How long a client may take where nothing is said, in nanoseconds.
 const LIMIT_NS: u64 = 600_000_000_000;
+
 /// The most further tiers: each pair has a cable.
 const MOST_TIERS: usize = 4;
+
 /// The most neighbours.
 const MOST_NEIGHBOURS: u32 = 64;
 
@@ -135,6 +146,25 @@ struct NeighbourTable {
 }
 
 impl ApplicationFile {
+    /// The file at `path`, or the one that comes with virtbench by this name.
+    ///
+    /// # Errors
+    /// It cannot be read, or is invalid.
+    pub fn find(path: &Path) -> Result<Self, StudyError> {
+        let usage = |why: String| StudyError::input(format!("{}: {why}", path.display()));
+        let text = match path == Path::new(SUPPLIED.0) && !path.exists() {
+            true => SUPPLIED.1.to_owned(),
+            false => read_user_file(path).map_err(usage)?,
+        };
+        Self::parse(&text).map_err(|error| usage(error.to_string()))
+    }
+
+    /// So many run beside it instead; without any there is no other load.
+    pub fn set_neighbours(&mut self, neighbours: u32) {
+        self.neighbours = neighbours;
+        self.neighbour = self.neighbour.take().filter(|_| neighbours > 0);
+    }
+
     /// Reads it.
     ///
     /// # Errors
@@ -238,9 +268,38 @@ fn duration(name: &str, text: Option<String>) -> Result<Option<u64>, Application
     text.map(|text| parse_duration_ns(&text)).transpose().map_err(|error| value(name, &error))
 }
 
+/// The metrics of a study, whose patterns have been read.
+#[derive(Debug, Clone)]
+pub(super) struct Metrics(Vec<(ApplicationMetric, Regex)>);
+
+impl Metrics {
+    /// # Errors
+    /// A pattern is no regular expression, or has not exactly one group; in words.
+    pub(super) fn parse(metrics: &[ApplicationMetric]) -> Result<Self, String> {
+        let one = |metric: &ApplicationMetric| -> Result<(ApplicationMetric, Regex), String> {
+            let failed = |why: String| format!("metric {}: {why}", metric.name);
+            Ok((metric.clone(), number_pattern(&metric.pattern).map_err(failed)?))
+        };
+        metrics.iter().map(one).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// The value of each by its name.
+    ///
+    /// # Errors
+    /// One is not in it; in words, with the end of what was printed.
+    pub(super) fn read(&self, output: &str) -> Result<BTreeMap<String, f64>, String> {
+        let one = |(metric, pattern): &(ApplicationMetric, Regex)| {
+            let value = last_number(pattern, output).map_err(|why| format!("{}: {why}", metric.name))?;
+            Ok((metric.name.clone(), value))
+        };
+        self.0.iter().map(one).collect()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use virtbench_record::Better;
 
     use super::*;
 
@@ -293,6 +352,34 @@ mod tests {
         #[test]
         fn no_text_of_a_study_panics(text in "(appliance = 'redis'\n)?[a-z='\\[\\] 0-9{}\n]{0,80}") {
             let _ = ApplicationFile::parse(&text);
+        }
+    }
+
+    fn metric(pattern: &str) -> ApplicationMetric {
+        ApplicationMetric {
+            name: "rate".into(),
+            pattern: pattern.into(),
+            unit: "1/s".into(),
+            better: Better::Higher,
+        }
+    }
+
+    #[test]
+    fn the_last_number_counts_and_what_is_not_there_is_told_with_what_was_printed() {
+        let metrics = Metrics::parse(&[metric(r"rate ([0-9.e+]+)")]).unwrap();
+        assert_eq!(metrics.read("rate 1\nrate 2.5e3 x\n").unwrap()["rate"], 2500.0);
+        let error = metrics.read("speed 7\nbye\n").unwrap_err();
+        assert!(error.starts_with("rate: ") && error.contains("speed 7 / bye"), "{error}");
+        let error = metrics.read("").unwrap_err();
+        assert!(error.contains("nothing was printed"), "{error}");
+        assert!(metrics.read("rate 1.2.3").unwrap_err().contains("\"1.2.3\" is no number"));
+    }
+
+    #[test]
+    fn a_pattern_without_a_group_is_refused_by_the_metrics_name() {
+        for (pattern, said) in [("x", "one group"), ("(", "unclosed"), ("(a)(b)", "one group")] {
+            let error = Metrics::parse(&[metric(pattern)]).unwrap_err();
+            assert!(error.starts_with("metric rate: ") && error.contains(said), "{error}");
         }
     }
 }

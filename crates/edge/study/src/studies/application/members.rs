@@ -9,23 +9,17 @@ use virtbench_record::{
     NeighbourMeasured, TierMeasured,
 };
 
-use super::client::{Client, explained};
-use super::client_words::client_words;
-use super::data_disks::{DataDisks, DataPlace};
-use super::load::ApplianceLoad;
-use super::metrics::Metrics;
-use super::sides::{ApplicationFailure, ApplicationSides};
-use super::tiers;
-use super::together::{Together, run_together};
-use crate::appliances::joined::joined;
-use crate::appliances::place::{network, place};
-use crate::appliances::processors::processors_of;
-use crate::disks::study_folder::StudyFolder;
+use super::client::{Client, Together, client_words, explained, run_together};
+use super::file::Metrics;
+use super::load::{ApplianceLoad, DataDisks, DataPlace};
+use super::schedule::{ApplicationFailure, ApplicationSides};
+use crate::appliances::joined::{Use, joined};
+use crate::appliances::place::{network, place, processors_of};
+use crate::disks::disk::StudyFolder;
 use crate::fence::check_host_devices;
 use crate::guests::ApplianceGuests;
-use crate::runner::course::nanoseconds;
 use crate::runner::event::Event;
-use crate::runner::progress::Progress;
+use crate::runner::progress::{Progress, nanoseconds};
 use crate::study_error::StudyError;
 
 /// Real appliances under real clients.
@@ -159,7 +153,7 @@ impl<'a> LoadedAppliances<'a> {
             if side.vm { Some(network()?).filter(|it| matches!(it, Network::Namespace(_))) } else { None };
         let mut ways = match &shared {
             Some(_) => Vec::new(),
-            None => joined(names.len() + 1, &tiers::uses(&names), side.vm).map_err(failed)?,
+            None => joined(names.len() + 1, &uses(&names), side.vm).map_err(failed)?,
         };
         let mut booted: Vec<RunningAppliance> = Vec::new();
         for number in (0..=names.len()).rev() {
@@ -167,7 +161,7 @@ impl<'a> LoadedAppliances<'a> {
                 None => ways.pop().unwrap_or((Network::User, TierLinks::default())),
                 Some(shared) => {
                     let following = names[number..].iter().cloned().zip(&booted).collect::<Vec<_>>();
-                    (shared.clone(), tiers::names(&following))
+                    (shared.clone(), self::names(&following))
                 }
             };
             booted.insert(0, self.boot(number, side, disks, (network, own), progress)?);
@@ -233,7 +227,7 @@ impl ApplicationSides for LoadedAppliances<'_> {
         // Appliances end before their data go.
         let disks = self.disks(folder.path(), progress)?;
         let mut appliances = self.boot_all(neighbours, side, &disks, progress)?;
-        let tiers = tiers::measured(&self.tier_names(), &mut appliances)?;
+        let tiers = self::measured(&self.tier_names(), &mut appliances)?;
         let clients: Vec<Client> = appliances
             .iter()
             .enumerate()
@@ -246,5 +240,55 @@ impl ApplicationSides for LoadedAppliances<'_> {
         let guest = guests.map(|guests| guests.facts(&measured.appliance));
         drop(appliances);
         Ok((measured, guest))
+    }
+}
+
+/// Who reaches whom, the first being what the client loads: each reaches those that follow.
+pub(super) fn uses(names: &[String]) -> Vec<Use> {
+    let of = |from: usize| {
+        let following = names.iter().enumerate().skip(from);
+        following.map(move |(number, name)| Use { from, to: number + 1, name: name.clone() })
+    };
+    (0..names.len()).flat_map(of).collect()
+}
+
+/// The links of one that shares a network with those that follow it, which run already.
+pub(super) fn names(following: &[(String, &RunningAppliance)]) -> TierLinks {
+    let mut links = TierLinks::default();
+    for (name, appliance) in following {
+        if let Some(address) = appliance.shared_address() {
+            links.name(name, address);
+        }
+    }
+    links
+}
+
+/// What the path from the first to each of the others costs.
+///
+/// # Errors
+/// One is not reached.
+pub(super) fn measured(
+    names: &[String],
+    appliances: &mut [RunningAppliance],
+) -> Result<Vec<TierMeasured>, ApplicationFailure> {
+    let Some((first, others)) = appliances.split_first_mut() else { return Ok(Vec::new()) };
+    let one = |(name, other): (&String, &mut RunningAppliance)| {
+        let path = first.measure_path_to(name, other);
+        let path = path.map_err(|error| ApplicationFailure::failed(error.to_string()))?;
+        Ok(TierMeasured { name: name.clone(), path, appliance: other.facts().clone() })
+    };
+    names.iter().zip(others).map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_tier_reaches_those_that_follow() {
+        let names = ["app", "db"].map(str::to_owned);
+        let said: Vec<String> =
+            uses(&names).iter().map(|one| format!("{} {} {}", one.from, one.to, one.name)).collect();
+        assert_eq!(said, ["0 1 app", "0 2 db", "1 2 db"]);
     }
 }

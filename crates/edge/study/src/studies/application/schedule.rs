@@ -1,14 +1,19 @@
 //! What a study of an application measures, in which order.
 
+use std::path::Path;
+
 use virtbench_record::{
-    ApplicationKey, ApplicationMeasured, ApplicationPlan, ApplicationRecord, HostUse, Plan,
+    ApplianceSide, ApplicationFailureDetail, ApplicationKey, ApplicationMeasured, ApplicationPlan,
+    ApplicationRecord, GuestFacts, HostUse, Plan,
 };
 
-use crate::runner::estimate::Estimate;
-use crate::runner::steps::{Recorded, Schedule};
+use crate::runner::event::Estimate;
+use crate::runner::progress::Progress;
+use crate::runner::steps::{NoResult, Recorded, Schedule};
 
 /// A boot under emulation, until services are ready and the path is measured, takes about this long, in nanoseconds.
 const VM_BOOT_NS: u64 = 10_000_000_000;
+
 const NATIVE_BOOT_NS: u64 = 4_000_000_000;
 
 /// Everything: repetition by repetition, sides in turn, each alone and beside neighbours, from one end and from the other.
@@ -79,4 +84,25 @@ impl Schedule for ApplicationPlan {
     fn remarks(&self, record: &ApplicationRecord) -> Vec<String> {
         record.failure().map(|why| format!("{}: {why}", words(&record.key))).into_iter().collect()
     }
+}
+
+/// Why a measurement of an application has no result.
+pub type ApplicationFailure = NoResult<ApplicationFailureDetail>;
+
+/// The sides of a study.
+pub trait ApplicationSides {
+    /// A file or folder on the storage that every side works on.
+    fn storage(&self) -> &Path;
+
+    /// Boots a side anew, with so many neighbours beside it, from the bytes that every start begins with, and runs the client.
+    /// Returns its result, and the guest that the side is.
+    ///
+    /// # Errors
+    /// An appliance or a client fails, or the study cannot go on.
+    fn measure(
+        &mut self,
+        side: &ApplianceSide,
+        neighbours: u32,
+        progress: &mut Progress<'_>,
+    ) -> Result<(ApplicationMeasured, Option<GuestFacts>), ApplicationFailure>;
 }

@@ -1,22 +1,22 @@
 //! Measures sets of machines that run at one moment ([Multi-VM 2010]; [VirtualFence 2013], section 4).
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use virtbench_lab::{Environment, LabError, MachineError, MeasuredTogether, TimeLimits};
 use virtbench_model::is_busy;
 use virtbench_model::together::far_hosts;
 use virtbench_record::{
-    ColocationPlan, FORMAT, MemberMeasured, MemberRecord, MemberStatus, SetPlan, SetRecord, SetStart,
+    ColocationPlan, FORMAT, HostUse, MemberMeasured, MemberRecord, MemberStatus, SetPlan, SetRecord, SetStart,
 };
 use virtbench_workload::JobSpec;
 
-use super::jobs::jobs_of;
-use super::schedule::{ScheduledSet, missing_sets};
+use super::schedule::{ScheduledSet, jobs_of, missing_sets};
 use crate::machines::Machines;
-use crate::runner::course::{Course, unix_ns};
-use crate::runner::event::{Event, Observer};
+use crate::runner::event::Observer;
+use crate::runner::progress::{Course, Progress, unix_ns};
+use crate::runner::steps::{InOrder, measure_in_order};
 use crate::study_error::StudyError;
 use virtbench_runs::RunFolder;
 
@@ -41,31 +41,14 @@ pub fn measure_sets(
 ) -> Result<(), StudyError> {
     let Some(plan) = folder.provenance().plan.colocation().cloned() else { return Ok(()) };
     let missing = missing_sets(folder);
-    let before = folder.records().len();
-    let mut sitting = BootedMachines { machines: Machines::new(environments, Course::SIDE_BY_SIDE), lost: 0 };
+    let done = folder.records().len();
+    let machines = Machines::new(environments, Course::SIDE_BY_SIDE);
+    let mut sitting = BootedMachines { plan: &plan, jobs, machines, lost: 0 };
     if !plan.homes.is_empty() {
         // A host that cannot be reached is known before anything is measured.
-        sitting.start_all(&plan, &missing, folder, stop, observer)?;
+        sitting.start_all(&missing, folder, stop, observer)?;
     }
-    for (index, step) in missing.into_iter().enumerate() {
-        if stop.load(Ordering::Relaxed) {
-            return Err(StudyError::Stopped);
-        }
-        let set = &plan.sets[step.set];
-        observer.event(Event::Measuring { done: before + index, what: &set.name });
-        let jobs = jobs_of(set, &plan, jobs, folder.records(), step.repetition)?;
-        let record = sitting.measure(set, step.repetition, &jobs, folder, stop, observer)?;
-        for note in busy_elsewhere(&plan, &record) {
-            if !folder.provenance().notes.contains(&note) {
-                observer.event(Event::Remark(&format!("note: {note}")));
-                folder.amend(|provenance| provenance.notes.push(note))?;
-            }
-        }
-        folder.add(record)?;
-        if let Some(record) = folder.records().last() {
-            observer.event(Event::Recorded(record.host.as_ref()));
-        }
-    }
+    measure_in_order((done, &missing), &mut sitting, folder, &mut Progress { stop, observer })?;
     sitting.machines.shut_down();
     Ok(())
 }
@@ -81,36 +64,67 @@ fn busy_elsewhere(plan: &ColocationPlan, record: &SetRecord) -> Vec<String> {
 
 /// The machines of one sitting.
 struct BootedMachines<'a> {
+    plan: &'a ColocationPlan,
+    /// The plan's workloads.
+    jobs: &'a [JobSpec],
     machines: Machines<'a>,
     /// Guests lost so far.
     lost: usize,
+}
+
+impl InOrder<SetRecord> for BootedMachines<'_> {
+    type Step = ScheduledSet;
+
+    fn words(&self, step: &ScheduledSet) -> String {
+        self.plan.sets[step.set].name.clone()
+    }
+
+    fn measure(
+        &mut self,
+        step: &ScheduledSet,
+        folder: &mut RunFolder<SetRecord>,
+        progress: &mut Progress<'_>,
+    ) -> Result<SetRecord, StudyError> {
+        let set = &self.plan.sets[step.set];
+        let jobs = jobs_of(set, self.plan, self.jobs, folder.records(), step.repetition)?;
+        let record = self.usable(set, step.repetition, &jobs, folder, progress)?;
+        for note in busy_elsewhere(self.plan, &record) {
+            if !folder.provenance().notes.contains(&note) {
+                progress.remark(&format!("note: {note}"));
+                folder.amend(|provenance| provenance.notes.push(note))?;
+            }
+        }
+        Ok(record)
+    }
+
+    fn host<'r>(&self, _: &ScheduledSet, record: &'r SetRecord) -> Option<&'r HostUse> {
+        record.host.as_ref()
+    }
 }
 
 impl BootedMachines<'_> {
     /// Starts every machine of these steps.
     fn start_all(
         &mut self,
-        plan: &ColocationPlan,
         steps: &[ScheduledSet],
         folder: &mut RunFolder<SetRecord>,
         stop: &AtomicBool,
         observer: &mut dyn Observer,
     ) -> Result<(), StudyError> {
-        let members = steps.iter().flat_map(|step| &plan.sets[step.set].members);
+        let members = steps.iter().flat_map(|step| &self.plan.sets[step.set].members);
         let wanted: BTreeSet<usize> =
             members.filter_map(|member| self.machines.index_of(&member.vm)).collect();
         self.machines.wake_only(&wanted.into_iter().collect::<Vec<_>>(), folder, stop, observer)
     }
 
     /// Measures a set until it can be used, or often enough.
-    fn measure(
+    fn usable(
         &mut self,
         set: &SetPlan,
         repetition: u32,
         jobs: &[JobSpec],
         folder: &mut RunFolder<SetRecord>,
-        stop: &AtomicBool,
-        observer: &mut dyn Observer,
+        progress: &mut Progress<'_>,
     ) -> Result<SetRecord, StudyError> {
         let indices: Vec<usize> = set
             .members
@@ -122,8 +136,8 @@ impl BootedMachines<'_> {
         let jobs: Vec<(usize, JobSpec)> = indices.iter().copied().zip(jobs.iter().cloned()).collect();
         let mut attempt = 1;
         loop {
-            self.machines.wake_only(&indices, folder, stop, observer)?;
-            let together = match self.machines.measure_together(&jobs, LIMITS, stop) {
+            self.machines.wake_only(&indices, folder, progress.stop, progress.observer)?;
+            let together = match self.machines.measure_together(&jobs, LIMITS, progress.stop) {
                 Ok(together) => together,
                 Err(LabError::Stopped) => return Err(StudyError::Stopped),
                 Err(LabError::Machine { machine, source: MachineError::Refused { message, .. } }) => {
@@ -131,21 +145,19 @@ impl BootedMachines<'_> {
                 }
                 Err(error) if Machines::is_lost(&error) && attempt < MAX_ATTEMPTS => {
                     attempt += 1;
-                    observer.event(Event::Remark(&format!("{} is measured again: {error}", set.name)));
+                    progress.remark(&format!("{} is measured again: {error}", set.name));
                     self.discard(&error, &indices);
                     continue;
                 }
                 Err(error) => return Err(error.into()),
             };
-            if stop.load(Ordering::Relaxed) {
-                return Err(StudyError::Stopped);
-            }
+            progress.check()?;
             let labels: Vec<String> = set.members.iter().map(|member| label(folder, &member.vm)).collect();
             let places: Vec<RunsOn> = indices.iter().map(|index| self.place(*index, folder)).collect();
             let (record, lost) = record_of(set, repetition, attempt, &places, together);
             for (position, why) in &lost {
                 let vm = &labels[*position];
-                observer.event(Event::Remark(&format!("lost {vm}, the others went on: {why}")));
+                progress.remark(&format!("lost {vm}, the others went on: {why}"));
                 self.machines.discard(indices[*position]);
             }
             self.lost += lost.len();
@@ -168,7 +180,7 @@ impl BootedMachines<'_> {
             let suspects = record.members.iter().zip(&labels).filter(|(member, _)| has_suspect_clock(member));
             let names: Vec<&str> = suspects.map(|(_, label)| label.as_str()).collect();
             let why = format!("the clock of {} ran wrong; booted anew", names.join(", "));
-            observer.event(Event::Remark(&format!("{} is measured again: {why}", set.name)));
+            progress.remark(&format!("{} is measured again: {why}", set.name));
             let note = format!("{}: {why}, and the set measured again", set.name);
             folder.amend(|provenance| provenance.notes.push(note))?;
         }

@@ -4,14 +4,12 @@ use virtbench_lab::{Environment, Filesystem};
 use virtbench_record::{SetPlan, SetRecord};
 use virtbench_workload::JobSpec;
 
-use super::disks::Disks;
 use super::measure::measure_sets;
 use super::schedule::{ScheduledSet, missing_sets, schedule_sets};
-use super::study::Colocation;
+use super::study::{Colocation, Disks};
 use crate::environments::FoundEnvironments;
 use crate::guests::{Extras, Guests, GuestsError, WantedAccelerator};
-use crate::runner::estimate::Estimate;
-use crate::runner::event::Event;
+use crate::runner::event::{Estimate, Event};
 use crate::runner::run::{Run, RunEnd};
 use crate::study_error::StudyError;
 use virtbench_runs::RunFolder;

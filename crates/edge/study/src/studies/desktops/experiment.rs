@@ -1,25 +1,43 @@
 //! The study of desktops as a user asks for it: a day, and where desktops are.
 
-use virtbench_desktops::{Day, Group, Link, VncAddress};
+use std::path::Path;
+
+use virtbench_desktops::{Day, Group, Link, VncAddress, supplied};
 use virtbench_recipe::ServicePlace;
 use virtbench_record::{
     DesktopGroup, DesktopLink, DesktopNumbers, DesktopOperation, DesktopsPlan, PicturePart,
 };
 use virtbench_units::format_duration_ns;
 
-use super::appliance::DesktopAppliance;
 use super::run::DesktopsStudy;
-use super::source::{DesktopSource, ExistingDesktops};
+use super::source::{DesktopAppliance, DesktopSource, ExistingDesktops};
 use crate::appliances::place::check_native;
 use crate::guests::{GuestChoice, WantedAccelerator};
-use crate::runner::estimate::Estimate;
-use crate::runner::experiment::Experiment;
+use crate::runner::event::Estimate;
 use crate::runner::progress::Progress;
-use crate::runner::run::{Run, RunEnd};
+use crate::runner::run::{Experiment, Run, RunEnd};
 use crate::study_error::StudyError;
+use crate::user_files::read_user_file;
 
 /// The share of operations that are to be within their limit ([Platform 2014], section III.D).
 const SHARE: f64 = 0.95;
+
+/// The day of this name, or in the file of this name, with its text.
+///
+/// # Errors
+/// There is none, or it is invalid.
+pub fn find_day(name: &str) -> Result<(String, Day), StudyError> {
+    let usage = |why: String| StudyError::input(format!("--day {name}: {why}"));
+    let text = match supplied::find(name) {
+        Some(found) => found.text.to_owned(),
+        None => read_user_file(Path::new(name)).map_err(|error| {
+            let names = supplied::ALL.map(|supplied| supplied.name).join(", ");
+            usage(format!("{error}; a day is a file, or one of {names}"))
+        })?,
+    };
+    let day = Day::parse(&text).map_err(|error| usage(error.to_string()))?;
+    Ok((text, day))
+}
 
 /// Where desktops are.
 #[derive(Debug, Clone)]

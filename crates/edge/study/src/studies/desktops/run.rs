@@ -18,13 +18,10 @@ use virtbench_record::{
 };
 use virtbench_units::LatencyRecorder;
 
-use super::appliance::DesktopAppliance;
-use super::pictures::Pictures;
-use super::source::DesktopSource;
-use super::standing::Standing;
-use crate::runner::course::nanoseconds;
-use crate::runner::estimate::Estimate;
-use crate::runner::progress::Progress;
+use super::source::{DesktopAppliance, DesktopSource};
+use super::standing::{Pictures, Standing};
+use crate::runner::event::Estimate;
+use crate::runner::progress::{Progress, nanoseconds};
 use crate::runner::run::{Run, RunEnd};
 use crate::runner::steps::{NoResult, Recorded, Schedule, Steps, Study, Taken, run_study};
 use crate::study_error::StudyError;

@@ -3,14 +3,15 @@
 use std::net::TcpStream;
 use std::time::Duration;
 
-use virtbench_desktop::Desk;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use virtbench_desktop::{Desk, Screenshot};
 use virtbench_lab::{
     ApplianceError, ApplianceSpec, Network, Place, RunningAppliance, TierLinks, usable_processors,
 };
-use virtbench_record::{DesktopsPlan, GuestFacts};
+use virtbench_record::{DesktopPicture, DesktopsPlan, GuestFacts};
 
-use super::appliance::{DesktopAppliance, SESSION_PORT, VNC_PORT};
-use super::source::{DesktopSource, ExistingDesktops};
+use super::source::{DesktopAppliance, DesktopSource, ExistingDesktops, SESSION_PORT, VNC_PORT};
 use crate::guests::ApplianceGuests;
 use crate::runner::progress::Progress;
 use crate::runner::steps::NoResult;
@@ -18,6 +19,7 @@ use crate::study_error::StudyError;
 
 /// How long a guest may take to boot.
 const BOOT_LIMIT: Duration = Duration::from_secs(120);
+
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 
 /// Desktops that stand. Those that were started end with this.
@@ -125,5 +127,39 @@ fn spec(
         tiers: TierLinks::default(),
         processors: own.copied().collect(),
         place,
+    }
+}
+
+/// Pictures of failures that are kept.
+const FAILURES: usize = 3;
+
+/// A longer picture is left out, in bytes: records are read as a whole.
+const LONGEST: usize = 1 << 20;
+
+/// The one of the operation that took longest beside its limit, and some of failures.
+#[derive(Default)]
+pub(super) struct Pictures {
+    worst: Option<(u32, String, Screenshot)>,
+    failures: Vec<(u32, String, Screenshot)>,
+}
+
+impl Pictures {
+    pub(super) fn worst(&mut self, user: u32, what: String, picture: Option<Screenshot>) {
+        self.worst = picture.map(|picture| (user, what, picture)).or_else(|| self.worst.take());
+    }
+
+    pub(super) fn failure(&mut self, user: u32, what: String, picture: Option<Screenshot>) {
+        if self.failures.len() < FAILURES {
+            self.failures.extend(picture.map(|picture| (user, what, picture)));
+        }
+    }
+
+    pub(super) fn kept(self) -> Vec<DesktopPicture> {
+        let all = self.worst.into_iter().chain(self.failures);
+        let kept = |(user, what, picture): (u32, String, Screenshot)| {
+            let png = picture.png().ok().filter(|png| png.len() <= LONGEST)?;
+            Some(DesktopPicture { user, what, png: BASE64_STANDARD.encode(png) })
+        };
+        all.filter_map(kept).collect()
     }
 }

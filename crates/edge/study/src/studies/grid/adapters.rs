@@ -4,17 +4,20 @@ use virtbench_lab::{Adapter, Environment, GuestDisk, available_memory_bytes};
 use virtbench_record::{Plan, Provenance, SetupFacts};
 
 use super::options::{Before, GridOptions, announce};
-use crate::disks::contents::Contents;
+use crate::disks::disk::Contents;
 use crate::disks::images::Images;
 use crate::guests::{Extras, Guests};
-use crate::runner::course::Course;
 use crate::runner::event::Event;
 use crate::runner::prerequisites::{check_tools, guests_that_fit};
+use crate::runner::progress::Course;
 use crate::runner::run::{Run, RunEnd};
 use crate::setup::Setup;
 use crate::studies::grid::points::measure_points;
 use crate::study_error::StudyError;
 use virtbench_runs::RunFolder;
+
+/// What is compared where nothing is named: three paravirtual or modern ones, and the LSI Logic of [ESX Adapters 2006].
+pub const USUAL_ADAPTERS: [&str; 4] = ["virtio-blk", "virtio-scsi", "nvme", "mptsas1068"];
 
 /// A study of configurations of a VM's disk.
 #[derive(Debug, Clone)]

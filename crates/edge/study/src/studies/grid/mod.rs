@@ -1,14 +1,11 @@
 //! Studies of a grid of points: the same loads in several environments, point by point in turn.
 
 mod adapters;
-mod compare;
 pub(crate) mod definition;
 mod native_vs_vm;
 mod options;
 pub(crate) mod points;
-pub(crate) mod schedule;
 
-pub use adapters::Adapters;
-pub use compare::Compare;
-pub use native_vs_vm::NativeVsVm;
-pub use options::{Before, GridOptions};
+pub use adapters::{Adapters, USUAL_ADAPTERS};
+pub use native_vs_vm::{MachineAndVm, NativeVsVm};
+pub use options::{Before, Compare, GridOptions};

@@ -5,12 +5,12 @@ use std::sync::atomic::Ordering;
 use virtbench_lab::{Adapter, Environment, GuestDisk, Native, find_adapter};
 use virtbench_record::Plan;
 
-use super::options::{Before, GridOptions, announce};
+use super::options::{Before, Compare, GridOptions, announce};
 use crate::disks::disk::StudyDisk;
+use crate::environments::{NamedEnvironment, NamesError, find_environments};
 use crate::guests::{Extras, GuestOptions, Guests, GuestsError, ONLY_GUEST, WantedAccelerator};
-use crate::runner::course::Course;
-use crate::runner::estimate::Estimate;
-use crate::runner::event::Event;
+use crate::runner::event::{Estimate, Event};
+use crate::runner::progress::Course;
 use crate::runner::run::{Run, RunEnd};
 use crate::studies::grid::points::measure_points;
 use crate::study_error::StudyError;
@@ -18,6 +18,53 @@ use virtbench_runs::RunFolder;
 
 /// Name of the reference.
 const NATIVE: &str = "native";
+
+/// What stands for this host where no machine is named.
+const THIS_HOST: &str = "native:";
+
+/// The same load on a machine and on a VM, wherever both are.
+#[derive(Debug, Clone)]
+pub enum MachineAndVm {
+    /// On one disk of this host, with a VM that is booted for it.
+    Here(NativeVsVm),
+    /// On machines that are named.
+    Named(Compare),
+}
+
+impl MachineAndVm {
+    /// On machines that are named: this host where only the VM is.
+    ///
+    /// # Errors
+    /// One is no environment, or the file of names cannot be read.
+    pub fn named(options: GridOptions, native: Option<&str>, vm: &str) -> Result<Self, NamesError> {
+        let sides = find_environments(&[native.unwrap_or(THIS_HOST).to_owned(), vm.to_owned()])?;
+        let names = [NATIVE, ONLY_GUEST].map(str::to_owned).into_iter();
+        let environments = names.zip(sides).map(|(name, side)| NamedEnvironment { name, ..side }).collect();
+        Ok(Self::Named(Compare { options, environments }))
+    }
+
+    /// What is to be measured, and about how long that takes.
+    ///
+    /// # Errors
+    /// The study is impossible.
+    pub fn estimate(&self) -> Result<Estimate, StudyError> {
+        match self {
+            Self::Here(study) => study.estimate(),
+            Self::Named(study) => study.estimate(),
+        }
+    }
+
+    /// Measures whatever is missing in the run folder.
+    ///
+    /// # Errors
+    /// As [`NativeVsVm::run`] and [`Compare::run`].
+    pub fn run(&self, run: &mut Run<'_>) -> Result<RunEnd, StudyError> {
+        match self {
+            Self::Here(study) => study.run(run),
+            Self::Named(study) => study.run(run),
+        }
+    }
+}
 
 /// A study of one disk, natively and in a VM: of each platform that says something here, where none is named.
 #[derive(Debug, Clone)]

@@ -2,21 +2,24 @@
 
 use std::path::{Path, PathBuf};
 
-use virtbench_record::{GridPlan, Plan, Provenance};
-
-use crate::guests::GuestOptions;
-use crate::runner::estimate::Estimate;
-use crate::runner::event::Event;
-use crate::runner::run::Run;
-use crate::studies::grid::definition::{Grid, check_plan};
-use crate::studies::grid::schedule::schedule;
-use crate::study_error::StudyError;
+use virtbench_record::{ComparePlan, GridPlan, Plan, Provenance};
 use virtbench_runs::RunFolder;
+
+use crate::environments::{EnvironmentUri, FoundEnvironments, NamedEnvironment};
+use crate::guests::GuestOptions;
+use crate::runner::event::{Estimate, Event};
+use crate::runner::progress::Course;
+use crate::runner::run::{Run, RunEnd};
+use crate::studies::grid::definition::{Grid, check_plan, schedule};
+use crate::studies::grid::points::measure_points;
+use crate::study_error::StudyError;
 
 /// What a step takes beside its ramp-up and measuring time, in nanoseconds: for the first estimate.
 const STEP_OVERHEAD_NS: u64 = 120_000_000;
+
 /// Until a guest, and any other machine, is ready for its first step: as measured under TCG, with what is found out before.
 const START_NS: [u64; 2] = [4_000_000_000, 500_000_000];
+
 /// How long a byte of a test disk takes to write, on storage that does 500 MB/s.
 const BYTE_NS: u64 = 2;
 
@@ -125,6 +128,69 @@ fn estimate(measurements: usize, plan: &GridPlan, before: Before) -> Estimate {
     let steps_ns = each_ns.saturating_mul(measurements as u64);
     let total_ns = if measurements == 0 { 0 } else { before.ns(plan.size_bytes, plan.time_ns) + steps_ns };
     Estimate::of_total(measurements, total_ns / 1_000_000_000 * 1_000_000_000)
+}
+
+/// A study of environments.
+#[derive(Debug, Clone)]
+pub struct Compare {
+    /// The points, how each is measured, and what guests are made of that do not say so themselves.
+    pub options: GridOptions,
+    /// The environments, the reference first.
+    pub environments: Vec<NamedEnvironment>,
+}
+
+impl Compare {
+    /// What is to be measured, and about how long that takes.
+    ///
+    /// # Errors
+    /// The study is impossible.
+    pub fn estimate(&self) -> Result<Estimate, StudyError> {
+        NamedEnvironment::check(&self.environments).map_err(StudyError::input)?;
+        self.options.estimate(self.environments.len(), self.before())
+    }
+
+    fn before(&self) -> Before {
+        let boots = |environment: &&NamedEnvironment| {
+            matches!(environment.uri, EnvironmentUri::Qemu(_) | EnvironmentUri::Libvirt(_))
+        };
+        let guests = self.environments.iter().filter(boots).count();
+        let others = self.environments.len() - guests;
+        Before { guests, others, disks: self.environments.len(), idle: 0 }
+    }
+
+    /// Measures whatever is missing in the run folder.
+    ///
+    /// # Errors
+    /// The study is impossible, the host lacks something, or it failed before anything was measured. Any other failure is
+    /// the answer, and the folder holds what was measured until then.
+    pub fn run(&self, run: &mut Run<'_>) -> Result<RunEnd, StudyError> {
+        NamedEnvironment::check(&self.environments).map_err(StudyError::input)?;
+        let names = self.environments.iter().map(|environment| environment.name.clone()).collect();
+        let uris = self.environments.iter().map(|environment| environment.uri.to_string()).collect();
+        let plan = |grid| Plan::Compare(ComparePlan { grid, uris });
+        let provenance = self.options.provenance(plan, names, run)?;
+        let guest = &self.options.guest;
+        let found = FoundEnvironments::find(&self.environments, guest, &mut |what| run.remark(what))?;
+        let mut folder = run.open(provenance)?;
+        let measured = self.measure(&found, &mut folder, run);
+        run.end(folder, measured)
+    }
+
+    fn measure(
+        &self,
+        found: &FoundEnvironments<'_>,
+        folder: &mut RunFolder,
+        run: &mut Run<'_>,
+    ) -> Result<(), StudyError> {
+        let (place, run_name) = (self.options.disks_folder(run), run.name());
+        let observer = &mut *run.observer;
+        let mut on_progress = |what: &str, done, total| observer.event(Event::Making { what, done, total });
+        let mut made = found.make((place, &run_name), self.options.size_bytes, run.stop, &mut on_progress)?;
+        let notes = made.notes();
+        folder.amend(|provenance| provenance.add_notes(notes))?;
+        announce(folder, run, self.before());
+        measure_points(folder, &mut made.environments, Course::SIDE_BY_SIDE, run.stop, run.observer)
+    }
 }
 
 #[cfg(test)]

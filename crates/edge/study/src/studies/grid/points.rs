@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use virtbench_lab::{Environment, LabError, MachineError};
-use virtbench_record::{FORMAT, GridPlan, Measured, PointRecord, PointStatus};
+use virtbench_record::{FORMAT, GridPlan, HostUse, Measured, PointRecord, PointStatus};
 
 use crate::machines::Machines;
-use crate::runner::course::{Course, unix_ns};
-use crate::runner::event::{Event, Observer};
-use crate::studies::grid::definition::load_of;
-use crate::studies::grid::schedule::{ScheduledPoint, schedule};
+use crate::runner::event::Observer;
+use crate::runner::progress::{Course, Progress, unix_ns};
+use crate::runner::steps::{InOrder, measure_in_order};
+use crate::studies::grid::definition::{ScheduledPoint, load_of, schedule};
 use crate::study_error::StudyError;
 use virtbench_runs::RunFolder;
 
@@ -35,40 +35,60 @@ pub fn measure_points(
     if missing.is_empty() {
         return Ok(());
     }
-    let mut machines = Machines::new(environments, course);
-    machines.start_all(folder, stop, observer)?;
-    let before = steps.len() - missing.len();
-    let mut restarts_left = MAX_RESTARTS;
-    for (index, step) in missing.into_iter().enumerate() {
-        if stop.load(Ordering::Relaxed) {
-            return Err(StudyError::Stopped);
-        }
-        let environment = plan.environments[step.environment].as_str();
-        let what = format!("{environment}: {}", step.point);
-        observer.event(Event::Measuring { done: before + index, what: &what });
-        let record = loop {
-            match measure_step(&plan, &step, &mut machines, folder, stop) {
-                Err(error) if restarts_left > 0 && machines.hangs(step.environment, &error) => {
-                    restarts_left -= 1;
+    let mut measuring =
+        Points { plan: &plan, machines: Machines::new(environments, course), restarts_left: MAX_RESTARTS };
+    measuring.machines.start_all(folder, stop, observer)?;
+    let progress = &mut Progress { stop, observer };
+    measure_in_order((steps.len() - missing.len(), &missing), &mut measuring, folder, progress)?;
+    measuring.machines.shut_down();
+    Ok(())
+}
+
+/// The machines of one sitting.
+struct Points<'a> {
+    plan: &'a GridPlan,
+    machines: Machines<'a>,
+    restarts_left: u32,
+}
+
+impl InOrder<PointRecord> for Points<'_> {
+    type Step = ScheduledPoint;
+
+    fn words(&self, step: &ScheduledPoint) -> String {
+        format!("{}: {}", self.plan.environments[step.environment], step.point)
+    }
+
+    /// A machine that hangs is started anew, unless too many have.
+    fn measure(
+        &mut self,
+        step: &ScheduledPoint,
+        folder: &mut RunFolder,
+        progress: &mut Progress<'_>,
+    ) -> Result<PointRecord, StudyError> {
+        let environment = self.plan.environments[step.environment].as_str();
+        loop {
+            match measure_step(self.plan, step, &mut self.machines, folder, progress.stop) {
+                Err(error) if self.restarts_left > 0 && self.machines.hangs(step.environment, &error) => {
+                    self.restarts_left -= 1;
                     tracing::warn!(environment, point = %step.point, %error, "hangs and is started anew");
-                    let why = format!("{environment} hangs and is started anew: {error}");
-                    observer.event(Event::Remark(&why));
+                    progress.remark(&format!("{environment} hangs and is started anew: {error}"));
                     let note = format!("{environment} hung at {} and was started anew", step.point);
                     folder.amend(|provenance| provenance.notes.push(note))?;
-                    machines.discard(step.environment);
+                    self.machines.discard(step.environment);
                 }
-                measured => break measured?,
+                measured => {
+                    let point = step.point;
+                    tracing::debug!(environment, %point, repetition = step.repetition, "measured");
+                    return measured;
+                }
             }
-        };
-        tracing::debug!(environment, point = %step.point, repetition = step.repetition, "measured");
-        folder.add(record)?;
-        if let Some(record) = folder.records().last() {
-            let host = record.measured().map(|measured| &measured.host);
-            observer.event(Event::Recorded(host.filter(|_| machines.is_on_host(step.environment))));
         }
     }
-    machines.shut_down();
-    Ok(())
+
+    fn host<'r>(&self, step: &ScheduledPoint, record: &'r PointRecord) -> Option<&'r HostUse> {
+        let measured = record.measured().filter(|_| self.machines.is_on_host(step.environment));
+        measured.map(|measured| &measured.host)
+    }
 }
 
 /// The steps whose points are not in the folder yet, in order.

@@ -11,6 +11,7 @@ use virtbench_record::Plan;
 use super::*;
 use crate::fake_machine::FakeMachine;
 use crate::runner::begun_run::described;
+use crate::runner::event::Event;
 
 /// Boots guests that are lost as soon as a load starts, and counts them.
 struct Hanging(u32);

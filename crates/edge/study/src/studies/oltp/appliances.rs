@@ -13,18 +13,14 @@ use virtbench_record::{
     OltpOutcome, OltpPlan, OltpStudyPlan, OltpTimeline, Quantity,
 };
 
-use super::database::{connect, port, recipe_name};
-use super::observed::Observed;
-use super::prepared::DatabaseAppliance;
-use super::server_log::events;
-use super::sides::{OltpBoot, OltpFailure, OltpLoad, OltpSides};
-use crate::appliances::place::{network, place};
-use crate::appliances::processors::processors_of;
-use crate::disks::study_folder::StudyFolder;
+use super::observed::{Observed, events};
+use super::prepared::{DatabaseAppliance, connect, port, recipe_name};
+use super::schedule::{OltpBoot, OltpFailure, OltpLoad, OltpSides};
+use crate::appliances::place::{network, place, processors_of};
+use crate::disks::disk::StudyFolder;
 use crate::guests::ApplianceGuests;
-use crate::runner::course::unix_ns;
 use crate::runner::event::Event;
-use crate::runner::progress::Progress;
+use crate::runner::progress::{Progress, unix_ns};
 use crate::study_error::StudyError;
 
 /// How long a copy of the data may take.

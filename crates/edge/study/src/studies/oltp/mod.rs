@@ -2,22 +2,15 @@
 //! IV.A).
 
 mod appliances;
-mod cycles;
-mod database;
-mod experiment;
 mod observed;
 mod prepared;
 mod run;
 #[cfg(test)]
 mod run_tests;
 mod schedule;
-mod server_log;
-mod sides;
-mod watch;
 
 pub use appliances::ApplianceSides;
-pub(crate) use database::{connect, database_kind, port};
-pub use experiment::OltpOptions;
 pub use prepared::DatabaseAppliance;
-pub use run::{OltpStudy, run_oltp};
-pub use sides::{OltpBoot, OltpFailure, OltpLoad, OltpSides};
+pub(crate) use prepared::{connect, database_kind, port};
+pub use run::{OltpOptions, OltpStudy, run_oltp};
+pub use schedule::{OltpBoot, OltpFailure, OltpLoad, OltpSides};

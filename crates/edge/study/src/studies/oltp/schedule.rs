@@ -1,17 +1,23 @@
 //! What a study of a database has left to do, worked out from what is in its folder.
 
+use std::path::Path;
+
 use virtbench_model::oltp::{UsersFound, UsersSearch, users_point};
 use virtbench_record::{
-    ApplianceSide, HostUse, OltpKey, OltpMeasured, OltpRecord, OltpStep, OltpStudyPlan, OltpUsers, Plan,
+    ApplianceSide, GuestFacts, HostUse, OltpFailureDetail, OltpKey, OltpMeasured, OltpRecord, OltpStep,
+    OltpStudyPlan, OltpUsers, Plan,
 };
 
-use crate::runner::estimate::Estimate;
-use crate::runner::steps::{Recorded, Schedule};
+use crate::runner::event::Estimate;
+use crate::runner::progress::Progress;
+use crate::runner::steps::{NoResult, Recorded, Schedule};
 
 /// About how many numbers of users a search tries.
 const SEARCH_STEPS: u64 = 7;
+
 /// A boot under emulation, until the database accepts connections, takes about this long, in nanoseconds.
 const VM_BOOT_NS: u64 = 15_000_000_000;
+
 const NATIVE_BOOT_NS: u64 = 3_000_000_000;
 
 /// How far the search of one side is.
@@ -156,4 +162,48 @@ fn estimate(plan: &OltpStudyPlan) -> (u64, u64) {
         total_ns = total_ns.saturating_add(search_ns).saturating_add(later_ns);
     }
     (measurements, total_ns)
+}
+
+/// A load for one measurement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OltpLoad {
+    /// Users.
+    pub users: u32,
+    /// Before measuring, in nanoseconds.
+    pub ramp_up_ns: u64,
+    /// Of measuring, in nanoseconds.
+    pub time_ns: u64,
+    /// Seed of what users do.
+    pub seed: u64,
+}
+
+/// Why a measurement of a database has no result.
+pub type OltpFailure = NoResult<OltpFailureDetail>;
+
+/// The sides of a study.
+pub trait OltpSides {
+    /// A file or folder on the storage that every side works on.
+    fn storage(&self) -> &Path;
+
+    /// Starts a side anew, from the bytes that every start begins with.
+    ///
+    /// # Errors
+    /// It does not get ready, or the study cannot go on.
+    fn boot(
+        &mut self,
+        side: &ApplianceSide,
+        progress: &mut Progress<'_>,
+    ) -> Result<Box<dyn OltpBoot + '_>, OltpFailure>;
+}
+
+/// A side that runs. Dropping it ends it.
+pub trait OltpBoot {
+    /// Applies a load, and checks afterwards that the database is consistent.
+    ///
+    /// # Errors
+    /// The side failed under it or is not consistent, or the study cannot go on.
+    fn measure(&mut self, load: OltpLoad, progress: &mut Progress<'_>) -> Result<OltpMeasured, OltpFailure>;
+
+    /// The guest that it is; nothing natively.
+    fn guest(&self) -> Option<GuestFacts>;
 }

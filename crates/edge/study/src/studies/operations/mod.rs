@@ -1,9 +1,8 @@
 //! The study of management operations: how fast a platform's control plane is ([Platform 2014], sections III.C and IV.C).
 
+mod experiment;
 mod fleet;
-mod log;
 mod management;
-mod outage;
 mod piece;
 mod platform;
 mod run;
@@ -12,13 +11,11 @@ mod run_tests;
 mod schedule;
 #[cfg(test)]
 mod steady_tests;
-mod tally;
-mod tenants;
 
+pub use experiment::{OperationsOptions, find_mix};
 pub(crate) use fleet::Fleet;
 pub(crate) use piece::{PieceLoad, Starts, measure_piece};
-pub use platform::PlatformChoice;
+pub use platform::{PlatformChoice, Tenants, tenant_job};
 pub(crate) use run::REMOVE_LIMIT;
 pub use run::{OperationsStudy, run_operations};
 pub use schedule::{estimate_operations, mix_on};
-pub use tenants::{Tenants, tenant_job};

@@ -1,5 +1,9 @@
 //! A piece of a run: operations for some time, from an open or a closed loop.
 
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Mutex, PoisonError};
@@ -8,17 +12,20 @@ use std::time::{Duration, Instant};
 
 use virtbench_lab::{CpuSample, LabError};
 use virtbench_operations::{Arrivals, Choice, Span, steady_window};
-use virtbench_record::{OperationLine, OperationsMeasured, Phase};
+use virtbench_platforms::Performed;
+use virtbench_record::{
+    CloneKind, JobSummary, OperationKind, OperationLine, OperationNumbers, OperationsMeasured, Phase, Phases,
+};
+use virtbench_runs::FolderError;
+use virtbench_units::{LatencyRecorder, LatencySummary};
 
-use super::fleet::{Ended, Fleet};
-use super::log::Log;
-use super::outage::covered_ns;
-use super::tally::{Tallied, Tally};
-use crate::runner::course::nanoseconds;
+use super::fleet::{Ended, Fleet, covered_ns};
+use crate::runner::progress::nanoseconds;
 use crate::study_error::StudyError;
 
 /// How often a stop is looked for while nothing is to start.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+
 /// How long a client of a closed loop waits where nothing is legal.
 const IDLE: Duration = Duration::from_millis(5);
 
@@ -262,4 +269,147 @@ pub(crate) fn measure_piece(
         tenants: Vec::new(),
         first_failures,
     })
+}
+
+/// The folder of the logs, in the run folder.
+const FOLDER: &str = "operations";
+
+/// The log of a piece. One that is begun again replaces what was there.
+pub(crate) struct Log {
+    path: PathBuf,
+    file: BufWriter<File>,
+    /// The first line that could not be written.
+    failed: Option<io::Error>,
+}
+
+impl Log {
+    /// Begins the log of a piece.
+    pub(super) fn begin(run: &Path, vms: u32, piece: u32) -> Result<Self, FolderError> {
+        let path = run.join(FOLDER).join(format!("{vms}-vms-{piece:04}.jsonl"));
+        let begun = fs::create_dir_all(run.join(FOLDER)).and_then(|()| File::create(&path));
+        match begun {
+            Ok(file) => Ok(Self { path, file: BufWriter::new(file), failed: None }),
+            Err(source) => Err(FolderError::Io { action: "write", path, source }),
+        }
+    }
+
+    /// Adds an operation.
+    pub(super) fn add(&mut self, line: &OperationLine) {
+        if self.failed.is_some() {
+            return;
+        }
+        let written = serde_json::to_writer(&mut self.file, line).map_err(io::Error::from);
+        self.failed = written.and_then(|()| self.file.write_all(b"\n")).err();
+    }
+
+    /// Ends it, on the disk.
+    pub(super) fn end(mut self) -> Result<(), FolderError> {
+        let ended = match self.failed.take() {
+            Some(error) => Err(error),
+            None => self.file.flush().and_then(|()| self.file.get_ref().sync_data()),
+        };
+        ended.map_err(|source| FolderError::Io { action: "write", path: self.path, source })
+    }
+}
+
+/// Failures whose words are kept.
+const MOST_WORDS: usize = 5;
+
+#[derive(Default)]
+struct OfKind {
+    numbers: OperationNumbers,
+    latency: LatencyRecorder,
+    phases: BTreeMap<Phase, LatencyRecorder>,
+}
+
+impl OfKind {
+    fn add(&mut self, phases: &Phases, performed: &Performed) {
+        self.numbers.retries += u64::from(performed.retries);
+        if let Err(failure) = &performed.result {
+            *self.numbers.failed.entry(failure.kind).or_default() += 1;
+            return;
+        }
+        self.numbers.done += 1;
+        self.latency.record(phases.total_ns());
+        for phase in Phase::ALL {
+            if let Some(length_ns) = phases.get(phase) {
+                self.phases.entry(phase).or_default().record(length_ns);
+            }
+        }
+        match &performed.job {
+            None => {}
+            Some(Err(why)) => drop(self.numbers.job_unavailable.get_or_insert_with(|| why.clone())),
+            Some(Ok(figures)) => {
+                for (figure, value) in figures {
+                    add_to(self.numbers.job.entry(*figure).or_default(), *value);
+                }
+            }
+        }
+    }
+
+    fn finished(mut self) -> OperationNumbers {
+        self.numbers.latency_ns = self.latency.summary();
+        let phases = self.phases.iter();
+        self.numbers.phases_ns =
+            phases.filter_map(|(phase, lengths)| Some((*phase, lengths.summary()?))).collect();
+        if self.numbers.done > 0 {
+            self.numbers.histogram = self.latency.encode_histogram().ok();
+        }
+        self.numbers
+    }
+}
+
+fn add_to(summary: &mut JobSummary, value: u64) {
+    summary.jobs += 1;
+    summary.mean += (value as f64 - summary.mean) / summary.jobs as f64;
+    summary.most = summary.most.max(value);
+}
+
+/// The result of all operations of a piece.
+pub(super) struct Tallied {
+    /// By kind.
+    pub(super) operations: BTreeMap<OperationKind, OperationNumbers>,
+    /// Of clones, by the way in which disks are made.
+    pub(super) clones: BTreeMap<CloneKind, OperationNumbers>,
+    /// Of all that were done.
+    pub(super) latency_ns: Option<LatencySummary>,
+    /// Words of the first failures.
+    pub(super) first_failures: Vec<String>,
+}
+
+/// Counts and latencies by kind.
+#[derive(Default)]
+pub(super) struct Tally {
+    kinds: BTreeMap<OperationKind, OfKind>,
+    clones: BTreeMap<CloneKind, OfKind>,
+    all: LatencyRecorder,
+    words: Vec<String>,
+}
+
+impl Tally {
+    /// Adds an operation; `phases` are those with the time it waited.
+    pub(super) fn add(&mut self, choice: &Choice, phases: &Phases, performed: &Performed) {
+        self.kinds.entry(choice.kind).or_default().add(phases, performed);
+        if let Some(way) = choice.clone {
+            self.clones.entry(way).or_default().add(phases, performed);
+        }
+        match &performed.result {
+            Ok(()) => self.all.record(phases.total_ns()),
+            Err(failure) if self.words.len() < MOST_WORDS => {
+                self.words.push(format!("{}: {failure}", choice.kind.name()));
+            }
+            Err(_) => {}
+        }
+    }
+
+    /// What it comes to; ways to clone only where there were several.
+    pub(super) fn numbers(self) -> Tallied {
+        let clones = if self.clones.len() > 1 { self.clones } else { BTreeMap::new() };
+        Tallied {
+            operations: self.kinds.into_iter().map(|(kind, one)| (kind, one.finished())).collect(),
+            clones: clones.into_iter().map(|(way, one)| (way, one.finished())).collect(),
+            latency_ns: self.all.summary(),
+            first_failures: self.words,
+        }
+    }
 }

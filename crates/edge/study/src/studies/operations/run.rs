@@ -13,14 +13,11 @@ use virtbench_record::{
 };
 use virtbench_units::format_duration_ns;
 
-use super::fleet::Fleet;
-use super::log::Log;
-use super::outage::{patience, patiently};
-use super::piece::{PieceLoad, Starts, measure_piece};
+use super::fleet::{Fleet, patience, patiently};
+use super::piece::{Log, PieceLoad, Starts, measure_piece};
+use super::platform::Tenants;
 use super::schedule::{Pace, rounded_s};
-use super::tenants::Tenants;
-use crate::runner::course::{nanoseconds, unix_ns};
-use crate::runner::progress::Progress;
+use crate::runner::progress::{Progress, nanoseconds, unix_ns};
 use crate::runner::run::{Run, RunEnd};
 use crate::runner::steps::{Steps, Study, measure_missing, run_study};
 use crate::study_error::StudyError;

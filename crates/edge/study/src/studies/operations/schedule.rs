@@ -11,7 +11,7 @@ use virtbench_record::{
     OperationsRecord, Plan,
 };
 
-use crate::runner::estimate::Estimate;
+use crate::runner::event::Estimate;
 use crate::runner::steps::{Recorded, Schedule};
 use crate::study_error::StudyError;
 

@@ -4,21 +4,17 @@ use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use virtbench_lab::host_facts;
 use virtbench_model::platform::{disks_of_run, samples_of_domain, times_of_run};
 use virtbench_record::{
     Plan, PlatformDomain, PlatformPlan, PlatformRun, Provenance, Records, SamplesKey, SamplesMeasured,
 };
-use virtbench_runs::{LoadedRun, load_any_run};
+use virtbench_runs::{LoadedRun, load_any_run, read_provenance};
 
-use super::configuration::{change, set_aside};
-use super::part::run_part;
-use super::watch::HostWatch;
-use crate::runner::course::nanoseconds;
-use crate::runner::estimate::Estimate;
-use crate::runner::experiment::Experiment;
-use crate::runner::host_clock::HostClock;
-use crate::runner::progress::Progress;
-use crate::runner::run::{Run, RunEnd};
+use super::part::{HostWatch, run_part};
+use crate::runner::event::Estimate;
+use crate::runner::progress::{HostClock, Progress, nanoseconds};
+use crate::runner::run::{Experiment, Run, RunEnd};
 use crate::runner::sides::SidesSchedule;
 use crate::runner::steps::{NoResult, Schedule, Steps, Study, Taken, run_study};
 use crate::study_error::StudyError;
@@ -148,6 +144,51 @@ impl Study for PlatformStudy {
 
 fn read(folder: &Path) -> Result<LoadedRun<Records>, NoResult> {
     load_any_run(folder).map_err(|error| NoResult::failed(error.to_string()))
+}
+
+/// What changed since the platform's run began, or since an earlier repetition of the domain, in words. `runs` are those of the domain's studies,
+/// in the order of the plan.
+pub(super) fn change(
+    folder: &Path,
+    domain: &PlatformDomain,
+    repetition: u32,
+    runs: &[&Provenance],
+) -> Option<String> {
+    let begun = read_provenance(folder).ok()?;
+    let of_host = runs.iter().map(|run| &run.host).find_map(|host| host.change_since(&begun.host));
+    let now = || host_facts(folder).change_since(&begun.host);
+    let of_guests = || {
+        let pairs = domain.runs.iter().zip(runs);
+        pairs.into_iter().find_map(|(run, measured)| {
+            let guest = measured.guest.as_ref()?;
+            let earlier = (0..repetition).map(|earlier| folder.join(run.folder(&domain.name, earlier)));
+            let earlier = earlier.filter_map(|folder| read_provenance(&folder).ok());
+            earlier.filter_map(|run| run.guest).find_map(|before| guest.change_since(&before))
+        })
+    };
+    let of_versions = || {
+        let other = runs.iter().find(|run| run.version != begun.version)?;
+        Some(format!("virtbench was {} before and is {} now", begun.version, other.version))
+    };
+    of_host.or_else(now).or_else(of_versions).or_else(of_guests)
+}
+
+/// Moves the run folders of a repetition aside, so that the next try measures anew and they can still be read.
+///
+/// # Errors
+/// They cannot be moved.
+pub(super) fn set_aside(folder: &Path, domain: &str, repetition: u32) -> Result<PathBuf, StudyError> {
+    let own = folder.join(domain);
+    let number = repetition + 1;
+    let (from, mut times) = (own.join(number.to_string()), 1);
+    let aside = |times: u32| own.join(format!("{number}-void-{times}"));
+    while aside(times).exists() {
+        times += 1;
+    }
+    let to = aside(times);
+    std::fs::rename(&from, &to)
+        .map_err(|source| StudyError::input(format!("{} cannot be moved: {source}", from.display())))?;
+    Ok(to)
 }
 
 #[cfg(test)]

@@ -1,6 +1,9 @@
+use std::sync::atomic::AtomicBool;
+
 use virtbench_record::{Better, Metric};
 
 use super::*;
+use crate::fake_machine::FakeMachine;
 
 /// A round of pieces: of each flushed write its time and that of processors, in nanoseconds; all else takes 1 us.
 fn round(flushes: &[(f64, f64)]) -> WorkloadOutcome {
@@ -78,4 +81,31 @@ fn a_wait_that_most_rounds_cannot_tell_is_not_measured() {
 #[test]
 fn costs_that_cannot_be_are_not_read() {
     assert!(parse_costs(b"{").unwrap_err().contains("EOF"));
+}
+
+#[test]
+fn a_machine_that_dies_and_a_stop_leave_no_references_rather_than_some() {
+    let all = runnable(&toml::from_str(REFERENCES).unwrap()).unwrap();
+    for stopped in [false, true] {
+        let stop = AtomicBool::new(stopped);
+        let mut said = Vec::new();
+        let mut progress = Progress { stop: &stop, observer: &mut said };
+        // Its agent hangs up.
+        let mut machine = WorkloadMachine::new(FakeMachine::boxed(drop));
+        let error = rounds(&mut machine, &all, 1, &mut progress).err().unwrap();
+        assert_eq!(matches!(error, ApplicationsError::Stopped), stopped, "{error}");
+        assert_eq!(matches!(error, ApplicationsError::Machine(_)), !stopped, "{error}");
+        assert_eq!(said.len(), 1, "the others are not tried: {said:?}");
+    }
+}
+
+#[test]
+fn the_references_can_be_read_and_each_has_a_name_of_its_own() {
+    let file: References = toml::from_str(REFERENCES).unwrap();
+    let all = runnable(&file).unwrap();
+    let names: std::collections::BTreeSet<&str> = all.iter().map(|one| one.name.as_str()).collect();
+    assert!(names.len() == all.len() && all.len() >= 12);
+    for one in &all {
+        one.spec.validate().unwrap();
+    }
 }

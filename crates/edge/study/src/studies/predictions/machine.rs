@@ -5,16 +5,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use virtbench_lab::{
-    Adapter, CarriedFile, Environment, Filesystem, GuestDisk, Machine, Native, TimeLimits, fill_holes,
-    find_adapter, make_filesystem_with, measure,
+    Adapter, CarriedFile, Environment, Filesystem, GuestDisk, LoopDevice, Machine, Native, OwnFilesystem,
+    TimeLimits, fill_holes, find_adapter, make_filesystem_with, measure, see_alone,
 };
 use virtbench_record::{GuestFacts, HostUse, WorkloadOutcome};
 use virtbench_workload::WorkloadSpec;
 
-use super::disk_from::check_disk_from;
 use super::error::ApplicationsError;
-use super::options::VmOptions;
-use crate::guests::{Extras, Guests};
+use crate::guests::{Extras, GuestOptions, Guests};
 use crate::runner::progress::Progress;
 
 /// Emulated guests take long to make a workload's files, and to end.
@@ -109,5 +107,147 @@ impl Drop for Disk {
         if let Some(path) = &self.0 {
             let _ = fs::remove_file(path);
         }
+    }
+}
+
+/// Refuses a folder `from` that is to be copied onto a disk in the folder `target` if the copy would meet
+/// the disk: the file would be copied into itself.
+pub(super) fn check_disk_from(from: &Path, target: &Path) -> Result<(), ApplicationsError> {
+    let canonical = |path: &Path| {
+        fs::canonicalize(path).map_err(|error| {
+            ApplicationsError::Input(format!("cannot use {}: {error}", path.display()).into())
+        })
+    };
+    let (source, holder) = (canonical(from)?, canonical(target)?);
+    if !source.is_dir() {
+        let why = format!("--disk-from {}: it is no folder", from.display());
+        return Err(ApplicationsError::Input(why.into()));
+    }
+    if !holder.starts_with(&source) {
+        return Ok(());
+    }
+    let why = format!(
+        "--disk-from {}: the VM's disk is made in {}, which is in it, and would be copied into itself: give \
+         another --target-dir",
+        from.display(),
+        holder.display()
+    );
+    Err(ApplicationsError::Input(why.into()))
+}
+
+/// The VM that applications are run in.
+#[derive(Debug, Clone)]
+pub struct VmOptions {
+    /// Its processors, memory, kernel and accelerator.
+    pub guest: GuestOptions,
+    /// Size of its disk, in bytes.
+    pub disk_bytes: u64,
+    /// Adapter of its disk.
+    pub adapter: String,
+    /// File system on its disk, `ext4` or `xfs`.
+    pub filesystem: String,
+    /// Folder for its disk: the storage under it is what is measured, natively too.
+    pub folder: PathBuf,
+    /// How long a command may take there, in nanoseconds.
+    pub limit_ns: u64,
+    /// Reference applications as TOML, instead of those that virtbench brings along.
+    pub references: Option<String>,
+}
+
+/// Where native runs are to be made.
+#[derive(Debug)]
+pub struct NativeSide {
+    parent: PathBuf,
+    size_bytes: u64,
+    filesystem: Filesystem,
+    own: bool,
+}
+
+/// A folder for such runs; what is in it goes with this value.
+pub(super) struct NativeFolder {
+    folder: PathBuf,
+    own: Option<OwnFilesystem>,
+}
+
+impl NativeSide {
+    /// On file systems of the VM's kind and size, in files beside its disk; in plain folders there, with a remark
+    /// where that is not permitted. From here on, what this thread starts sees mounts of its own: call it before anything
+    /// that starts processes.
+    ///
+    /// # Errors
+    /// There is no such kind of file system.
+    pub fn new(options: &VmOptions, progress: &mut Progress<'_>) -> Result<Self, ApplicationsError> {
+        let filesystem = Filesystem::find(&options.filesystem);
+        let filesystem = filesystem.map_err(|error| ApplicationsError::Input(error.into()))?;
+        let parent = options.folder.clone();
+        let alone = LoopDevice::check().map_err(Into::into).and_then(|()| see_alone());
+        if let Err(why) = &alone {
+            progress.remark(&format!(
+                "natively in folders under {}, as there can be no file system like the VM's: {why}",
+                parent.display()
+            ));
+        }
+        Ok(Self { parent, size_bytes: options.disk_bytes, filesystem, own: alone.is_ok() })
+    }
+
+    /// An empty place.
+    ///
+    /// # Errors
+    /// The disk is full, or there is no loop device.
+    pub(super) fn place(&self) -> Result<NativeFolder, ApplicationsError> {
+        let folder = self.parent.join(format!("virtbench-native-{}", std::process::id()));
+        let own = if self.own {
+            let mounted = OwnFilesystem::mount(&folder, self.size_bytes, self.filesystem, None);
+            Some(mounted.map_err(|error| ApplicationsError::Environment(error.into()))?)
+        } else {
+            std::fs::create_dir_all(&folder).map_err(|error| {
+                ApplicationsError::Environment(format!("cannot make {}: {error}", folder.display()).into())
+            })?;
+            None
+        };
+        Ok(NativeFolder { folder, own })
+    }
+}
+
+impl NativeFolder {
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+}
+
+impl Drop for NativeFolder {
+    fn drop(&mut self) {
+        if self.own.is_none() {
+            let _ = std::fs::remove_dir_all(&self.folder);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_with_the_vm_s_disk_in_it_is_refused_by_whatever_name() {
+        let place = tempfile::tempdir().unwrap();
+        let (from, beside) = (place.path().join("from"), place.path().join("from-not"));
+        let inside = from.join("inside");
+        fs::create_dir_all(&inside).unwrap();
+        fs::create_dir(&beside).unwrap();
+        let alias = place.path().join("alias");
+        std::os::unix::fs::symlink(&from, &alias).unwrap();
+        for (from, target) in [
+            (&from, &from),
+            (&from, &inside),
+            (&alias, &inside),
+            (&from, &alias),
+            (&beside.join("../from"), &from),
+        ] {
+            let said = check_disk_from(from, target).unwrap_err().to_string();
+            assert!(said.contains("copied into itself") && said.contains("--target-dir"), "{said}");
+        }
+        check_disk_from(&from, &beside).unwrap();
+        check_disk_from(&inside, &from).unwrap();
+        assert!(check_disk_from(&place.path().join("none"), &from).is_err());
     }
 }

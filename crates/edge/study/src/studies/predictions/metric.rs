@@ -1,4 +1,4 @@
-//! What an application's throughput is read from.
+//! What an application's throughput is read from, and which of several runs counts.
 
 use regex::Regex;
 use virtbench_record::{Capacity, WorkloadOutcome};
@@ -99,6 +99,13 @@ fn end(output: &str) -> String {
     lines.into_iter().rev().collect::<Vec<_>>().join(" / ")
 }
 
+/// The one in the middle by a figure, the upper of two; `None` of none.
+pub(super) fn middle<T>(mut runs: Vec<T>, figure: impl Fn(&T) -> f64) -> Option<T> {
+    runs.sort_by(|a, b| figure(a).total_cmp(&figure(b)));
+    let place = runs.len() / 2;
+    (place < runs.len()).then(|| runs.swap_remove(place))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -118,5 +125,12 @@ mod tests {
         for (text, said) in [("time", "one group"), ("(", "unclosed"), ("(a)(b)", "one group")] {
             assert!(Metric::parse(text).unwrap_err().contains(said), "{text}");
         }
+    }
+
+    #[test]
+    fn the_one_in_the_middle_counts() {
+        assert_eq!(middle(vec![3.0, 1.0, 2.0], |run| *run), Some(2.0));
+        assert_eq!(middle(vec![1.0, 4.0], |run| *run), Some(4.0));
+        assert_eq!(middle(Vec::<f64>::new(), |run| *run), None);
     }
 }

@@ -12,7 +12,7 @@ use virtbench_record::{Compute, ModelRun, ModelRuns, Profile, SizeShare};
 use virtbench_workload::{AccessLine, AccessSpec, LoadSpec};
 
 use super::error::ApplicationsError;
-use super::options::VmOptions;
+use super::machine::VmOptions;
 use crate::disks::disk::{DiskError, StudyDisk};
 use crate::guests::{Extras, Guests};
 use crate::runner::progress::Progress;

@@ -1,18 +1,28 @@
 //! A run of predictions: whatever is missing is measured natively, predicted, and only then tried in the VM.
+//!
+//! What a run of predictions keeps beside its trials: costs, profiles, and what applications begin with. Each is made
+//! under a name that begins with a point, and gets its own only when it is whole.
 
-use std::path::Path;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
+use virtbench_formats::read_profile;
+use virtbench_lab::run_command;
 use virtbench_model::Prediction;
 use virtbench_model::predict::trials::trial;
 use virtbench_model::predict::{Inputs, PredictionMethod, Rounding, predict};
 use virtbench_record::{Case, Costs, Plan, PredictionsPlan, Profile, Provenance, Sourced, Trial};
+use virtbench_runs::{FolderError, LoadedRun, RunFolder, load_run, write_whole};
 
+use super::costs::parse_costs;
 use super::error::ApplicationsError;
-use super::kept::Kept;
 use super::trials::TrialSides;
 use crate::runner::event::Event;
 use crate::runner::progress::Progress;
-use virtbench_runs::{FolderError, LoadedRun, RunFolder, load_run};
 
 /// How long the parts of a run take about, as multiples of one another: the costs, the references of a trial, a case
 /// natively, and in the VM.
@@ -30,7 +40,16 @@ pub fn missing_trials(provenance: &Provenance, trials: &[Trial]) -> Vec<(u32, Ve
     all.filter(|(_, cases)| !cases.is_empty()).collect()
 }
 
-/// Tries whatever of the folder's plan is missing. `brought` are costs that were measured before; without them they are
+/// The applications of a run's plan that no trial is of.
+#[must_use]
+pub fn untried(provenance: &Provenance, trials: &[Trial]) -> Vec<String> {
+    let planned = provenance.plan.predictions().into_iter().flat_map(|plan| &plan.cases);
+    let missing = planned.filter(|case| !trials.iter().any(|trial| trial.case == case.name));
+    missing.map(|case| case.name.clone()).collect()
+}
+
+/// Tries whatever of the folder's plan is missing, in a loop of its own and not the runner's: a case that fails leaves a note and no
+/// record, and of a trial all cases are measured natively before the first of them is in a VM, so that a record is not one step. `brought` are costs that were measured before; without them they are
 /// measured here. A case that fails is left out with a note, and the others go on.
 ///
 /// # Errors
@@ -305,6 +324,141 @@ pub fn predict_again(
     }
     run.provenance.plan = Plan::Predictions(plan);
     Ok(run)
+}
+
+/// How long the script of a case may take.
+const PREPARE_LIMIT: Duration = Duration::from_secs(600);
+
+/// What a killed run leaves of its machines, by how the names begin.
+const LEFTOVERS: [&str; 3] = ["virtbench-vm-", "virtbench-native-", "virtbench-references-"];
+
+/// The files and folders beside the results in a run folder.
+#[derive(Debug, Clone)]
+pub(super) struct Kept(PathBuf);
+
+impl Kept {
+    pub(super) fn new(folder: &Path) -> Self {
+        Self(folder.to_owned())
+    }
+
+    /// What work costs, as it was measured at first; nothing before that.
+    pub(super) fn costs(&self) -> Result<Option<Costs>, ApplicationsError> {
+        read_costs(&self.0.join("costs.json"))
+    }
+
+    pub(super) fn keep_costs(&self, costs: &Costs) -> Result<(), ApplicationsError> {
+        Ok(write_whole(&self.0.join("costs.json"), costs)?)
+    }
+
+    /// The costs with references as they were natively at a trial.
+    pub(super) fn costs_at(&self, trial: u32) -> Result<Option<Costs>, ApplicationsError> {
+        read_costs(&self.costs_path(trial))
+    }
+
+    pub(super) fn keep_costs_at(&self, trial: u32, costs: &Costs) -> Result<(), ApplicationsError> {
+        Ok(write_whole(&self.costs_path(trial), costs)?)
+    }
+
+    fn costs_path(&self, trial: u32) -> PathBuf {
+        self.0.join(format!("costs-{trial}.json"))
+    }
+
+    /// The profile of a case at a trial.
+    pub(super) fn profile(&self, case: &str, trial: u32) -> Result<Option<Profile>, ApplicationsError> {
+        let path = self.profile_path(case, trial);
+        let Some(bytes) = read(&path)? else { return Ok(None) };
+        read_profile(&bytes).map(Some).map_err(|error| damaged(&path, &error.to_string()))
+    }
+
+    pub(super) fn keep_profile(
+        &self,
+        case: &str,
+        trial: u32,
+        profile: &Profile,
+    ) -> Result<(), ApplicationsError> {
+        let path = self.profile_path(case, trial);
+        make_folder(&self.0.join("profiles"))?;
+        Ok(write_whole(&path, profile)?)
+    }
+
+    fn profile_path(&self, case: &str, trial: u32) -> PathBuf {
+        self.0.join("profiles").join(format!("{case}-{trial}.json"))
+    }
+
+    /// What a case begins with: made by its script, once and wholly.
+    pub(super) fn prepared(&self, case: &Case, stop: &AtomicBool) -> Result<PathBuf, ApplicationsError> {
+        let all = self.0.join("prepared");
+        let whole = all.join(&case.name);
+        if whole.exists() {
+            return Ok(whole);
+        }
+        let half = all.join(format!(".{}.new", case.name));
+        remove(&half)?;
+        make_folder(&half)?;
+        if let Some(script) = &case.prepare {
+            let mut command = Command::new("sh");
+            command.args(["-ec", script]).current_dir(&half);
+            let what = format!("the script that prepares {}", case.name);
+            if let Err(error) = run_command(command, &what, PREPARE_LIMIT, stop) {
+                remove(&half)?;
+                return Err(error.into());
+            }
+        }
+        let finish = || -> io::Result<()> {
+            rustix::fs::syncfs(File::open(&half)?)?;
+            fs::rename(&half, &whole)?;
+            File::open(&all)?.sync_all()
+        };
+        finish().map_err(|source| folder_error("keep", &whole, source))?;
+        Ok(whole)
+    }
+
+    /// Removes what a killed run has left of its machines.
+    pub(super) fn sweep(&self) {
+        for entry in fs::read_dir(&self.0).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            if LEFTOVERS.iter().any(|start| name.to_string_lossy().starts_with(start)) {
+                let _ = remove(&entry.path());
+            }
+        }
+    }
+}
+
+fn folder_error(action: &'static str, path: &Path, source: io::Error) -> ApplicationsError {
+    ApplicationsError::Folder(FolderError::Io { action, path: path.to_owned(), source })
+}
+
+fn damaged(path: &Path, why: &str) -> ApplicationsError {
+    let source = io::Error::new(io::ErrorKind::InvalidData, why.to_owned());
+    folder_error("read", path, source)
+}
+
+fn make_folder(path: &Path) -> Result<(), ApplicationsError> {
+    fs::create_dir_all(path).map_err(|source| folder_error("make", path, source))
+}
+
+/// Removes a file or a folder, if there is one.
+fn remove(path: &Path) -> Result<(), ApplicationsError> {
+    let removed = match fs::symlink_metadata(path) {
+        Ok(found) if found.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    };
+    removed.map_err(|source| folder_error("remove", path, source))
+}
+
+fn read(path: &Path) -> Result<Option<Vec<u8>>, ApplicationsError> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(folder_error("read", path, error)),
+    }
+}
+
+fn read_costs(path: &Path) -> Result<Option<Costs>, ApplicationsError> {
+    let Some(bytes) = read(path)? else { return Ok(None) };
+    parse_costs(&bytes).map(Some).map_err(|why| damaged(path, &why))
 }
 
 #[cfg(test)]

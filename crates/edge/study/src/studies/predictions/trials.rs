@@ -1,21 +1,25 @@
 //! Both sides of a trial, as they really are: this host, and a VM on it.
 
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::sync::atomic::AtomicBool;
+use std::thread;
 use std::time::Duration;
 
-use virtbench_lab::run_command;
-use virtbench_record::{Case, Costs, Profile};
+use virtbench_lab::{CpuSample, LabError, host_facts, run_command};
+use virtbench_profiler::{Application, ApplicationError, Limits, ProfilerError, kernel_threads_s, profile};
+use virtbench_record::{
+    Band, Capacity, Case, Costs, Footprint, JobOutcome, PROFILE_FORMAT, Profile, Source, Sourced,
+    WorkloadOutcome,
+};
+use virtbench_workload::WorkloadSpec;
 
-use super::costs::measure_costs;
+use super::costs::{measure_costs, renew_references};
 use super::error::ApplicationsError;
-use super::machine::find_guests;
-use super::middle::middle;
-use super::native::profile_natively;
-use super::native_folder::NativeSide;
-use super::options::VmOptions;
-use super::references::renew_references;
-use super::verify::{Verified, VerifyInputs, verify};
+use super::machine::{NativeSide, VmOptions, WorkloadMachine, find_guests};
+use super::metric::{Metric, middle};
+use super::verify::{Verified, VerifyInputs, own_workload, verify};
 use crate::runner::progress::Progress;
 
 /// How long copying what an application begins with may take.
@@ -123,4 +127,169 @@ impl TrialSides for HostAndVm {
         let inputs = VerifyInputs { with: &with, disk_from: Some(prepared), runs };
         verify(profile, &self.options, &inputs, progress)
     }
+}
+
+/// The longest that a native run is watched.
+const LONGEST: Duration = Duration::from_secs(600);
+
+/// Runs a case once in the folder `work`, and gives its profile.
+pub(super) fn profile_natively(
+    case: &Case,
+    work: &Path,
+    progress: &Progress<'_>,
+) -> Result<Profile, ApplicationsError> {
+    if let Some(spec) = own_workload(&case.command) {
+        let spec = WorkloadSpec { sample: true, ..spec };
+        let mut machine = WorkloadMachine::native(work.to_owned())?;
+        let before_s = kernel_threads_s();
+        let measured = machine.run(spec, progress);
+        // A kernel thread that ends meanwhile takes its time along.
+        let threads_s = (kernel_threads_s() - before_s).max(0.0);
+        machine.end();
+        let (outcome, host) = measured?;
+        let profile = own_profile(case, outcome, threads_s)?;
+        return Ok(Profile { host_use: Some(host), ..profile });
+    }
+    let inputs = CommandProfile {
+        command: &case.command,
+        folder: Some(work),
+        metric: case.metric.as_deref(),
+        limits: Limits { ramp: Duration::ZERO, time: LONGEST, tracing: false, io_needed: true },
+        echo: |_| (),
+    };
+    let profiled = profile_command(&inputs, progress.stop);
+    // A profile that a stop cut short is none.
+    progress.check()?;
+    let mut profiled = profiled?;
+    profiled.workers = Sourced::known(case.workers, Source::User);
+    profiled.without_contradiction().map_err(|error| ApplicationsError::Measured(error.into()))
+}
+
+/// What the agent's own accounts say of a workload, during which the kernel's threads computed so long.
+fn own_profile(case: &Case, outcome: WorkloadOutcome, threads_s: f64) -> Result<Profile, ApplicationsError> {
+    const SILENT: &str = "the agent's accounts do not say";
+    let elapsed_ns = outcome.elapsed_ns;
+    let seconds = elapsed_ns as f64 / 1e9;
+    let percent = |mode: usize| {
+        Sourced::known(outcome.own_cpu_ns[mode] as f64 / elapsed_ns as f64 * 100.0, Source::ProcessStat)
+    };
+    let (user, system) = (percent(0), percent(1));
+    let copied = Sourced::known(outcome.bytes as f64 / seconds, Source::Derived);
+    let footprint: Sourced<Footprint> = outcome.footprint.clone().map_or_else(
+        || Sourced::unavailable("the machine did not say"),
+        |footprint| Sourced::known(footprint, Source::PerfEvents),
+    );
+    let throughput = JobOutcome::Workload(Box::new(outcome)).throughput();
+    let value =
+        throughput.ok_or_else(|| ApplicationsError::Measured("the workload had no throughput".into()))?;
+    let processors =
+        std::thread::available_parallelism().map_or(1, |count| u32::try_from(count.get()).unwrap_or(1));
+    let profile = Profile {
+        profile_format: PROFILE_FORMAT,
+        name: case.command.join(" "),
+        host: None,
+        host_use: None,
+        elapsed_ns: Some(elapsed_ns),
+        devices: Vec::new(),
+        capacity: Some(Capacity { name: "operations/s".into(), value }),
+        io_per_second: Sourced::known(value, Source::Derived),
+        reads_per_second: Sourced::unavailable(SILENT),
+        writes_per_second: Sourced::unavailable(SILENT),
+        bytes_per_second: Sourced::unavailable(SILENT),
+        sizes: Sourced::unavailable(SILENT),
+        random: Sourced::<Band>::unavailable(SILENT),
+        workers: Sourced::known(case.workers, Source::User),
+        outstanding_mean: Sourced::unavailable(SILENT),
+        outstanding_peak_per_worker: Sourced::unavailable(SILENT),
+        latency_ns: Sourced::unavailable(SILENT),
+        think_ns: Sourced::unavailable(SILENT),
+        cpu_user_percent: user,
+        cpu_system_percent: system,
+        cpu_kernel_threads_percent: Sourced::known(100.0 * threads_s / seconds, Source::ProcessStat),
+        copied_bytes_per_second: copied,
+        footprint,
+        processors: Sourced::known(processors, Source::ProcessStat),
+        command: case.command.clone(),
+        metric: Some("io".into()),
+        notes: Vec::new(),
+    };
+    profile.check().map_err(|error| ApplicationsError::Measured(error.into()))?;
+    Ok(profile)
+}
+
+/// How much of what a command prints is kept, in bytes.
+const MOST_OUTPUT: usize = 64 << 10;
+
+/// How a command is watched.
+#[derive(Debug, Clone, Copy)]
+pub struct CommandProfile<'a> {
+    /// Its program and arguments.
+    pub command: &'a [String],
+    /// Where it is run; in this process's folder where there is none.
+    pub folder: Option<&'a Path>,
+    /// What its capacity is read from, as [`Metric::parse`] takes it.
+    pub metric: Option<&'a str>,
+    /// For how long it is watched.
+    pub limits: Limits,
+    /// Given what it prints, as it comes.
+    pub echo: fn(&[u8]),
+}
+
+/// Runs a command and watches it.
+///
+/// # Errors
+/// It cannot be run, says nothing that the metric could be read from, ends too soon or moves no data.
+pub fn profile_command(inputs: &CommandProfile<'_>, stop: &AtomicBool) -> Result<Profile, ApplicationsError> {
+    let CommandProfile { command, folder, metric, limits, echo } = *inputs;
+    let wrong = |why: String| ApplicationsError::Input(format!("--metric: {why}").into());
+    let parsed = metric.map(Metric::parse).transpose().map_err(wrong)?;
+    let failed =
+        |error: io::Error| ApplicationsError::Environment(format!("cannot run a command: {error}").into());
+    let (reader, writer) = io::pipe().map_err(failed)?;
+    let listener = thread::spawn(move || listen(reader, echo));
+    let io_needed = parsed.as_ref().is_none_or(|metric| matches!(metric, Metric::Io));
+    let limits = Limits { io_needed, ..limits };
+    let start = move || Application::start(command, folder, Some(Stdio::from(writer)));
+    let before = CpuSample::take().map_err(LabError::from)?;
+    let profiled = profile(start, limits, stop);
+    let host_use = before.until(&CpuSample::take().map_err(LabError::from)?);
+    // Everything that could still write has been ended.
+    let output = listener.join().unwrap_or_default();
+    let mut profile = profiled.map_err(profiler_failure)?;
+    if let (Some(parsed), Some(text)) = (parsed, metric) {
+        let seconds = profile.elapsed_ns.map_or(f64::NAN, |ns| ns as f64 / 1e9);
+        let capacity = parsed.read(seconds, Some(profile.rate()), &output);
+        profile.capacity = Some(capacity.map_err(|why| ApplicationsError::Target(why.into()))?);
+        profile.metric = Some(text.to_owned());
+        profile.check().map_err(|error| ApplicationsError::Target(error.into()))?;
+    }
+    profile.host_use = Some(host_use);
+    profile.host = Some(host_facts(folder.unwrap_or(Path::new("."))));
+    Ok(profile)
+}
+
+/// Whose fault it is that there is no profile.
+#[must_use]
+pub fn profiler_failure(error: ProfilerError) -> ApplicationsError {
+    match &error {
+        ProfilerError::Application(ApplicationError::Start { .. } | ApplicationError::NoProcess(_))
+        | ProfilerError::TooShort { .. }
+        | ProfilerError::NoIo { .. }
+        | ProfilerError::Hidden { .. } => ApplicationsError::Target(error.into()),
+        _ => ApplicationsError::Measured(error.into()),
+    }
+}
+
+/// Passes on what a command prints, and gives the end of it.
+fn listen(mut reader: impl Read, echo: fn(&[u8])) -> String {
+    let mut kept = Vec::new();
+    let mut buffer = [0; 4096];
+    while let Ok(count @ 1..) = reader.read(&mut buffer) {
+        echo(&buffer[..count]);
+        kept.extend_from_slice(&buffer[..count]);
+        if kept.len() > 2 * MOST_OUTPUT {
+            kept.drain(..MOST_OUTPUT);
+        }
+    }
+    String::from_utf8_lossy(&kept).into_owned()
 }

@@ -7,10 +7,8 @@ use virtbench_record::{Capacity, GuestFacts, HostUse, JobOutcome, Profile, Workl
 use virtbench_workload::{CommandSpec, Workload, WorkloadSpec};
 
 use super::error::ApplicationsError;
-use super::machine::WorkloadMachine;
-use super::metric::Metric;
-use super::middle::middle;
-use super::options::VmOptions;
+use super::machine::{VmOptions, WorkloadMachine};
+use super::metric::{Metric, middle};
 use crate::runner::progress::Progress;
 use crate::runner::workload_file::read_workload;
 

@@ -10,17 +10,15 @@ use virtbench_record::{
 };
 
 use super::file::TileFile;
-use super::host::{HostAddress, TilesHosting};
-use super::member_at::MemberAt;
+use super::host::{HostAddress, TilesHosting, TilesPlace};
 use super::run::TilesStudy;
 use super::tile_member::TileMember;
-use super::tiles_place::TilesPlace;
+use super::uses::MemberAt;
 use crate::appliances::place::check_native;
 use crate::guests::GuestChoice;
-use crate::runner::estimate::Estimate;
-use crate::runner::experiment::Experiment;
+use crate::runner::event::Estimate;
 use crate::runner::progress::Progress;
-use crate::runner::run::{Run, RunEnd};
+use crate::runner::run::{Experiment, Run, RunEnd};
 use crate::studies::operations::{PlatformChoice, mix_on};
 use crate::study_error::StudyError;
 

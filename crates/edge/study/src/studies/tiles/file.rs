@@ -1,18 +1,28 @@
 //! A tile as a user writes it.
 
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Deserialize;
 use thiserror::Error;
+use virtbench_recipe::Recipe;
 use virtbench_record::{TileClient, TileLevels, TileLoad, TileLoadKind, TileMemberPlan};
 use virtbench_units::{parse_bytes, parse_duration_ns, parse_positive_duration_ns};
 
-use super::file_values::{FileTable, LevelsTable, LoadTable, MemberTable, NetworkWord};
 use super::uses;
+use crate::appliances::recipes::{find_recipe, find_recipe_beside};
+use crate::study_error::StudyError;
+use crate::user_files::read_user_file;
 
 /// The most members of a tile.
 const MOST_MEMBERS: usize = 64;
+
 /// Which percentiles of response times are kept.
 const PERCENTILES: [f64; 5] = [50.0, 90.0, 95.0, 99.0, 99.9];
+
 /// The percentile where nothing is said.
 const PERCENTILE: f64 = 95.0;
+
 /// What may fail where nothing is said, in percent.
 const ERRORS_PERCENT: f64 = 1.0;
 
@@ -52,6 +62,37 @@ pub struct TileFile {
 }
 
 impl TileFile {
+    /// The tile of this name, or in the file of this name.
+    ///
+    /// # Errors
+    /// There is none, or it is invalid.
+    pub fn find(name: &str) -> Result<Self, StudyError> {
+        let usage = |why: String| StudyError::input(format!("--tile {name}: {why}"));
+        let text = match supplied(name) {
+            Some(tile) => tile.text.to_owned(),
+            None => read_user_file(Path::new(name)).map_err(|why| match Path::new(name).is_file() {
+                true => usage(why),
+                false => {
+                    let names = SUPPLIED_TILES.map(|tile| tile.name).join(", ");
+                    usage(format!("{why}; a tile is a file, or one of {names}"))
+                }
+            })?,
+        };
+        Self::parse(&text).map_err(|error| usage(error.to_string()))
+    }
+
+    /// The recipes of the members of the tile that was found by this name: those of a file are looked for beside it.
+    ///
+    /// # Errors
+    /// One cannot be found.
+    pub fn find_recipes(&self, name: &str) -> Result<Vec<Recipe>, StudyError> {
+        let find = |member: &TileFileMember| match supplied(name) {
+            Some(_) => find_recipe(&member.appliance),
+            None => find_recipe_beside(Path::new(name), &member.appliance),
+        };
+        self.members.iter().map(|member| find(member).map(|found| found.recipe)).collect()
+    }
+
     /// Reads it.
     ///
     /// # Errors
@@ -87,6 +128,10 @@ impl TileFile {
         });
         Ok(Self { name: table.name, description: table.description, network, members })
     }
+}
+
+fn supplied(name: &str) -> Option<&'static SuppliedTile> {
+    SUPPLIED_TILES.iter().find(|tile| tile.name == name)
 }
 
 fn member(table: MemberTable) -> Result<TileFileMember, String> {
@@ -215,6 +260,110 @@ fn levels(table: LevelsTable, load: &TileLoad) -> Result<TileLevels, String> {
     }
     Ok(TileLevels { percentile, response_ns, least_per_second, errors_percent })
 }
+
+/// The file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FileTable {
+    pub(super) name: String,
+    #[serde(default)]
+    pub(super) description: String,
+    pub(super) network: Option<NetworkWord>,
+    #[serde(default)]
+    pub(super) member: Vec<MemberTable>,
+}
+
+/// How VMs that a run starts are reached.
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum NetworkWord {
+    User,
+    Tap,
+}
+
+/// A member.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct MemberTable {
+    pub(super) name: String,
+    pub(super) appliance: String,
+    #[serde(default)]
+    pub(super) at: Vec<String>,
+    #[serde(default = "one")]
+    pub(super) vcpus: u32,
+    pub(super) memory: Option<String>,
+    #[serde(default)]
+    pub(super) prepare: Vec<Vec<String>>,
+    pub(super) prepare_by: Option<String>,
+    #[serde(default)]
+    pub(super) uses: BTreeMap<String, String>,
+    pub(super) load: LoadTable,
+    pub(super) levels: Option<LevelsTable>,
+    pub(super) reference: Option<f64>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// Its load. Which words may stand there depends on the kind.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LoadTable {
+    pub(super) kind: TileLoadKind,
+    pub(super) users: Option<u32>,
+    pub(super) rate: Option<f64>,
+    pub(super) think: Option<String>,
+    pub(super) warehouses: Option<u32>,
+    pub(super) options: Option<Vec<String>>,
+    pub(super) command: Option<Vec<String>>,
+    pub(super) per_second: Option<String>,
+    pub(super) response_ms: Option<String>,
+    pub(super) failed: Option<String>,
+}
+
+impl LoadTable {
+    /// Which words stand there beside the kind.
+    pub(super) fn words(&self) -> Vec<&'static str> {
+        let all = [
+            ("users", self.users.is_some()),
+            ("rate", self.rate.is_some()),
+            ("think", self.think.is_some()),
+            ("warehouses", self.warehouses.is_some()),
+            ("options", self.options.is_some()),
+            ("command", self.command.is_some()),
+            ("per_second", self.per_second.is_some()),
+            ("response_ms", self.response_ms.is_some()),
+            ("failed", self.failed.is_some()),
+        ];
+        all.into_iter().filter(|(_, stands)| *stands).map(|(word, _)| word).collect()
+    }
+}
+
+/// Its service levels.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LevelsTable {
+    pub(super) percentile: Option<f64>,
+    pub(super) response: Option<String>,
+    pub(super) least: Option<f64>,
+    pub(super) errors: Option<f64>,
+}
+
+/// A tile that comes with the project.
+#[derive(Debug, Clone, Copy)]
+pub struct SuppliedTile {
+    /// Its name.
+    pub name: &'static str,
+    /// Its file.
+    pub text: &'static str,
+}
+
+/// All of them, by name.
+pub const SUPPLIED_TILES: [SuppliedTile; 2] = [
+    SuppliedTile { name: "tile-paper", text: include_str!("../../../tiles/tile-paper.toml") },
+    SuppliedTile { name: "tile-small", text: include_str!("../../../tiles/tile-small.toml") },
+];
 
 #[cfg(test)]
 #[path = "file_tests.rs"]

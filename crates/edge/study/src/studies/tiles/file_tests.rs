@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 use virtbench_record::TileLoadKind;
 
-use super::super::supplied::SUPPLIED_TILES;
+use super::SUPPLIED_TILES;
 use super::*;
 
 const FILE: &str = "name = 'mine'\n[[member]]\nname = 'store'\nappliance = 'redis'\n\

@@ -5,13 +5,17 @@ use std::sync::{Arc, OnceLock};
 
 use virtbench_lab::{
     Accelerator, DomainNetwork, GuestImage, GuestKernel, LabError, LibvirtAddress, LibvirtAppliances, Place,
-    SshAppliances, SshHost, check_ssh_host, connect_with_pool, find_kernel,
+    SshAppliances, SshHost, available_memory_bytes, check_ssh_host, connect_with_pool, find_kernel,
 };
-use virtbench_record::{ApplianceFacts, GuestFacts, TilesHost};
+use virtbench_platforms::Platform;
+use virtbench_recipe::Recipe;
+use virtbench_record::{ApplianceFacts, GuestFacts, TilesFailureDetail, TilesHost, TilesPlan};
+use virtbench_units::format_bytes;
 
-use crate::guests::WantedAccelerator;
+use crate::guests::{ApplianceGuests, WantedAccelerator};
 use crate::runner::event::Event;
 use crate::runner::progress::Progress;
+use crate::runner::steps::NoResult;
 use crate::study_error::StudyError;
 
 /// Where such a machine is, and what its members are on.
@@ -184,6 +188,72 @@ impl HostAppliances {
     }
 }
 
+/// Where members run.
+#[derive(Debug)]
+pub struct TilesPlace {
+    /// What boots VMs; nothing natively.
+    pub guests: Option<ApplianceGuests>,
+    /// Where copies of the data go: a folder in this one, held while there is a measurement.
+    pub parent: PathBuf,
+    /// The name of the run, for that folder.
+    pub name: String,
+    /// The program that the generators are modes of: this one.
+    pub program: PathBuf,
+    /// Where the infrastructure load's operations are done, if there is one.
+    pub platform: Option<Box<dyn Platform>>,
+    /// The recipes of members that are there already, in the plan's order; nothing where this run starts them.
+    pub existing: Option<Vec<Recipe>>,
+    /// The machine of the user's that runs members; nothing where this host does.
+    pub hosting: Option<TilesHosting>,
+}
+
+/// What a VM takes beside its own memory, in bytes, about.
+const OF_A_VM: u64 = 64 << 20;
+
+/// Why so many tiles have no room; nothing where they have, or the host does not say what is available.
+pub(super) fn too_little_memory(plan: &TilesPlan, tiles: u32) -> Option<String> {
+    if plan.is_elsewhere() {
+        return None;
+    }
+    missing(plan, tiles, available_memory_bytes()?, "are available on this host")
+}
+
+/// The same for a machine elsewhere that has so much memory in all.
+pub(super) fn more_than_all(plan: &TilesPlan, tiles: u32, all: u64) -> Option<String> {
+    missing(plan, tiles, all, "is all that the machine has which runs members")
+}
+
+fn missing(plan: &TilesPlan, tiles: u32, available: u64, what: &str) -> Option<String> {
+    let beside = if plan.vm { OF_A_VM.saturating_mul(plan.members.len() as u64) } else { 0 };
+    let needed = plan.memory_of_a_tile().saturating_add(beside).saturating_mul(u64::from(tiles));
+    // Whole MiB are what a reader can use.
+    let shown = |bytes: u64| format_bytes(bytes >> 20 << 20);
+    (needed > available).then(|| {
+        format!(
+            "{} need {} of memory, and {} {what}: ask for fewer, or give members less",
+            tile_count(tiles),
+            shown(needed),
+            shown(available)
+        )
+    })
+}
+
+/// `1 tile`, `2 tiles`.
+pub(super) fn tile_count(tiles: u32) -> String {
+    format!("{tiles} {}", if tiles == 1 { "tile" } else { "tiles" })
+}
+
+/// Why a number of tiles has no result: a member did not get ready or did not run to the end.
+pub(super) type TilesFailure = NoResult<TilesFailureDetail>;
+
+impl TilesFailure {
+    /// A member of a tile, from 1, failed.
+    pub(super) fn member(tile: u32, member: &str, why: impl Into<String>) -> Self {
+        let detail = TilesFailureDetail { tile: Some(tile), member: Some(member.to_owned()) };
+        Self::Failed { why: why.into(), detail }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -206,5 +276,10 @@ mod tests {
             (record.address.as_str(), record.network.as_str()),
             ("ssh://root@metal/srv", "bridge br0")
         );
+    }
+
+    #[test]
+    fn one_is_not_many() {
+        assert_eq!([1, 2].map(tile_count), ["1 tile", "2 tiles"]);
     }
 }

@@ -7,17 +7,12 @@ use virtbench_record::{
     ApplianceRoot, HostUse, Plan, TileNumbers, TilesKey, TilesMeasured, TilesPlan, TilesRecord,
 };
 
-use super::energy::source;
-use super::infrastructure::Infrastructure;
-use super::memory::too_little_memory;
-use super::sides::TilesFailure;
+use super::host::{TilesFailure, TilesPlace, tile_count, too_little_memory};
 use super::standing::{Standing, Stands};
-use super::tile_count::tile_count;
 use super::tile_member::TileMember;
-use super::tiles_place::TilesPlace;
-use super::together::run_together;
-use crate::runner::estimate::Estimate;
-use crate::runner::programs::is_program;
+use super::together::{Infrastructure, run_together, source};
+use crate::runner::event::Estimate;
+use crate::runner::prerequisites::is_program;
 use crate::runner::progress::Progress;
 use crate::runner::run::{Run, RunEnd};
 use crate::runner::steps::{Recorded, Schedule, Steps, Study, Taken, run_study};

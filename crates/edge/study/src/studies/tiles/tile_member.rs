@@ -8,8 +8,7 @@ use virtbench_recipe::Recipe;
 use virtbench_record::{ApplianceRoot, TileLoadKind, TileMemberPlan};
 
 use super::file::TileFileMember;
-use crate::appliances::built::BuiltAppliance;
-use crate::appliances::preparing::Preparing;
+use crate::appliances::built::{BuiltAppliance, Preparing};
 use crate::runner::progress::Progress;
 use crate::studies::application::ApplianceLoad;
 use crate::studies::oltp::{DatabaseAppliance, database_kind};

@@ -1,7 +1,6 @@
 //! `virtbench fence status`
 
 mod look;
-mod samples;
 mod table;
 
 use std::io::Write as _;
@@ -18,8 +17,7 @@ use crate::args::fence::StatusArgs;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::interrupt;
 use crate::say::tell;
-use look::Disk;
-use samples::Samples;
+use look::{Disk, Samples};
 
 /// How often `--watch` asks.
 const EVERY: Duration = Duration::from_secs(1);

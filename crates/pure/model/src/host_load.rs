@@ -1,16 +1,16 @@
-//! Whether a host was busier with other things in one run than in the other. If it was, a ratio of the two tells of that, and not
-//! of what was changed.
+//! What a host was busy with beside what was measured on it, and whether that was more in one run than in the other. If it was, a ratio of the two tells of the host as well.
 
 use serde::{Deserialize, Serialize};
-use virtbench_record::HostUse;
+use virtbench_record::{HostUse, PointRecord};
 
-use crate::busy::OTHERS_SHARE;
 use crate::interval::student_half_width;
 
 /// How many times as many threads may want each processor before it counts. They are counted at instants, so small differences are chance.
 const RUNNABLE_TIMES: f64 = 1.25;
+
 /// Less of a processor than this is as good as none.
 const NOTHING: f64 = 0.01;
+
 /// How sure it must be that as many more threads wanted the processors.
 const SURE: f64 = 0.99;
 
@@ -152,9 +152,109 @@ fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
+/// Share of all processors' time that other programs may use before it counts.
+pub const OTHERS_SHARE: f64 = 0.1;
+
+/// Share of the measurements beside which they may do so before the run as a whole is called disturbed.
+const DISTURBED_SHARE: f64 = 0.1;
+
+/// How much of the host other programs used.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct BusyHost {
+    /// Processors that they used, on average over the measurements.
+    pub mean: f64,
+    /// Processors that they used beside the measurement that they disturbed most.
+    pub most: f64,
+    /// Processors of the host.
+    pub processors: u32,
+    /// Measurements of which the use is known.
+    pub measurements: usize,
+    /// Those beside which they used more than [`OTHERS_SHARE`] of the host.
+    pub disturbed: usize,
+}
+
+impl BusyHost {
+    /// In words, for a reader of the figures.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let Self { mean, most, processors, measurements, disturbed } = self;
+        let of = if *measurements == 1 {
+            format!("{mean:.1} of the host's {processors} processors while this was measured")
+        } else {
+            format!(
+                "{mean:.1} of the host's {processors} processors on average, {most:.1} at most, and more than a tenth \
+                 of them beside {disturbed} of {measurements} measurements"
+            )
+        };
+        format!("Other programs used {of}: the figures show that as well. Measure again on a quiet host.")
+    }
+}
+
+/// Whether other programs used more of the host than may be left unsaid.
+#[must_use]
+pub fn is_busy(host: &HostUse) -> bool {
+    host.others_percent.is_some_and(|percent| percent >= OTHERS_SHARE * all_percent(host))
+}
+
+/// Judges what was measured together; nothing where the host was quiet, or nobody looked.
+#[must_use]
+pub fn busy_host<'a>(hosts: impl IntoIterator<Item = &'a HostUse>) -> Option<BusyHost> {
+    let known: Vec<(&HostUse, f64)> =
+        hosts.into_iter().filter_map(|host| Some((host, host.others_percent? / 100.0))).collect();
+    let (last, _) = known.last()?;
+    let mean = known.iter().map(|(_, used)| used).sum::<f64>() / known.len() as f64;
+    let disturbed = known.iter().filter(|(host, _)| is_busy(host)).count();
+    let is_telling = mean * 100.0 >= OTHERS_SHARE * all_percent(last)
+        || disturbed as f64 >= DISTURBED_SHARE * known.len() as f64;
+    (disturbed > 0 && is_telling).then(|| BusyHost {
+        mean,
+        most: known.iter().map(|(_, used)| *used).fold(0.0, f64::max),
+        processors: last.processors,
+        measurements: known.len(),
+        disturbed,
+    })
+}
+
+fn all_percent(host: &HostUse) -> f64 {
+    100.0 * f64::from(host.processors.max(1))
+}
+
+/// Averages over the measurements of an environment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MachineUse {
+    /// All processors together, in percent of one.
+    pub cpu_percent: f64,
+    /// What a hypervisor below it took away, in percent of one processor.
+    pub steal_percent: f64,
+    /// Each processor, in percent; empty where not every measurement has them.
+    pub each_percent: Vec<f64>,
+}
+
+/// What the machine of an environment did; nothing where nothing was measured there.
+#[must_use]
+pub fn machine_use(records: &[PointRecord], environment: &str) -> Option<MachineUse> {
+    let of_environment = records.iter().filter(|record| record.environment == environment);
+    let hosts: Vec<&HostUse> =
+        of_environment.filter_map(|record| record.measured()).map(|measured| &measured.host).collect();
+    let processors = hosts.first()?.each_percent.len();
+    let average = |value: &dyn Fn(&HostUse) -> f64| {
+        hosts.iter().map(|host| value(host)).sum::<f64>() / hosts.len() as f64
+    };
+    let each = (0..processors).filter(|_| hosts.iter().all(|host| host.each_percent.len() == processors));
+    Some(MachineUse {
+        cpu_percent: average(&|host| host.cpu_percent),
+        steal_percent: average(&|host| host.steal_percent),
+        each_percent: each.map(|index| average(&|host| host.each_percent[index])).collect(),
+    })
+}
+
 #[cfg(test)]
 mod tests {
+    use virtbench_record::{PointKey, PointStatus};
+    use virtbench_samples::host::host_use;
+
     use super::*;
+    use crate::test_support::good;
 
     /// Measurements beside which others used so much of two processors, so much was taken away, and so many threads wanted to run.
     fn beside(others: f64, steal: f64, runnable: &[f64]) -> Vec<LoadSample> {
@@ -210,5 +310,51 @@ mod tests {
         unknown.iter_mut().for_each(|one| (one.others, one.runnable) = (None, None));
         assert_eq!(found(&unknown, &beside(1.9, 0.0, &[20.0, 20.0])), None);
         assert_eq!(found(&[], &unknown), None);
+    }
+
+    fn host(others_percent: Option<f64>) -> HostUse {
+        HostUse { others_percent, ..host_use(150.0, 100.0, 50.0) }
+    }
+
+    #[test]
+    fn two_spinning_programs_are_said_and_a_quiet_host_is_not() {
+        assert_eq!(busy_host(&[host(Some(3.0)), host(Some(19.0))]), None);
+        assert_eq!(busy_host(&[host(None)]), None, "nobody looked");
+        assert_eq!(busy_host(&[]), None);
+        let busy = busy_host(&[host(Some(200.0)), host(Some(100.0)), host(Some(0.0))]).unwrap();
+        assert_eq!((busy.mean, busy.most, busy.measurements, busy.disturbed), (1.0, 2.0, 3, 2));
+        assert!(busy.words().contains("1.0 of the host's 2 processors on average"), "{}", busy.words());
+        let once = busy_host(&[host(Some(50.0))]).unwrap();
+        assert!(once.words().starts_with("Other programs used 0.5 of the host's 2 processors while"));
+    }
+
+    #[test]
+    fn one_disturbed_measurement_among_many_is_not_the_run() {
+        let mut hosts = vec![host(Some(0.0)); 20];
+        hosts[3] = host(Some(200.0));
+        assert_eq!(busy_host(&hosts), None);
+        hosts[7] = host(Some(50.0));
+        assert_eq!(busy_host(&hosts).map(|busy| busy.disturbed), Some(2));
+    }
+
+    #[test]
+    fn each_processor_is_averaged_over_the_measurements_of_its_machine() {
+        let measured = |environment, repetition, each: &[f64]| {
+            let key = PointKey { block_bytes: 4096, read_percent: 100, random_percent: 100 };
+            let mut record = good(key, environment, repetition, 100.0, each.iter().sum());
+            if let PointStatus::Measured(measured) = &mut record.status {
+                measured.host.each_percent = each.to_vec();
+                measured.host.steal_percent = 3.0;
+            }
+            record
+        };
+        let mut records =
+            vec![measured("a", 0, &[10.0, 30.0]), measured("a", 1, &[20.0, 50.0]), measured("b", 0, &[9.0])];
+        let used = machine_use(&records, "a").unwrap();
+        assert_eq!((used.cpu_percent, used.steal_percent), (55.0, 3.0));
+        assert_eq!(used.each_percent, [15.0, 40.0]);
+        records.push(measured("a", 2, &[]));
+        assert_eq!(machine_use(&records, "a").unwrap().each_percent, [0.0; 0]);
+        assert_eq!(machine_use(&records, "c"), None);
     }
 }

@@ -1,6 +1,6 @@
 //! Numbers to conclusions.
 //!
-//! [`interval`] says how well a few samples know their mean, [`kind`] keeps that within what a figure
+//! [`interval`] says how well a few samples know their mean, and keeps that within what a figure
 //! can be, [`ratio`] compares two sides measured
 //! in turn, [`surface`] applies both to a run: native against VM at every point of the throughput
 //! surface ([ESX Disk 2003], section 3), and [`pairwise`] compares many configurations with each other
@@ -9,19 +9,11 @@
 
 mod answered;
 pub mod application;
-pub mod application_study;
 pub mod before_after;
-pub mod busy;
 pub mod desktops;
-pub mod deviation;
-mod estimated;
-mod geometric;
 pub mod history;
 pub mod host_load;
 pub mod interval;
-pub mod kind;
-mod knee;
-mod machine_use;
 pub mod oltp;
 pub mod operations;
 pub mod pairwise;
@@ -32,7 +24,6 @@ pub mod ratio;
 pub mod repetition;
 pub mod samples;
 pub mod saturation;
-mod side;
 pub mod slo;
 pub mod steady;
 mod summary;
@@ -47,14 +38,13 @@ pub mod together;
 pub use answered::{Unanswered, answered};
 pub use application::{ApplicationAnalysis, analyse_application, summarise_application};
 pub use before_after::{BeforeAfter, before_after};
-pub use busy::{BusyHost, busy_host, is_busy};
-pub use deviation::{OverExperiments, deviation, deviation_percent, over_experiments};
-pub use interval::{CONFIDENCE, Estimate, Method, Span, mean_interval, mean_interval_at};
-pub use kind::FigureKind;
-pub use machine_use::{MachineUse, machine_use};
+pub use host_load::{BusyHost, MachineUse, busy_host, is_busy, machine_use};
+pub use interval::{CONFIDENCE, Estimate, FigureKind, Method, Span, mean_interval, mean_interval_at};
 pub use pairwise::{Analysis, Margin, Measurements, analyse};
 pub use predict::{Prediction, predict};
-pub use ratio::{Ratio, paired_ratio, paired_ratio_at};
+pub use ratio::{
+    OverExperiments, Ratio, deviation, deviation_percent, over_experiments, paired_ratio, paired_ratio_at,
+};
 pub use repetition::{MAX_REPETITIONS, Progress, RepeatRule, relative_half_width};
 pub use saturation::{
     Knee, Probe, RunResult, Saturation, SaturationRules, SaturationSearch, Verdict, knee_by_power,

@@ -1,7 +1,6 @@
 //! How often to repeat.
 
-use crate::interval::{CONFIDENCE, Estimate};
-use crate::kind::{FigureKind, LEAST_SAMPLES};
+use crate::interval::{CONFIDENCE, Estimate, FigureKind, LEAST_SAMPLES};
 
 /// The most repetitions anyone may ask for.
 pub const MAX_REPETITIONS: u32 = 1_000;

@@ -9,7 +9,7 @@ use virtbench_record::{
     Records, SamplesSummary, SetRecord, ShareNumbers, SideNumbers, StandingNumbers, TilesStudySummary, Trial,
 };
 
-use crate::application_study::{analyse_application_study, summarise_application_study};
+use crate::application::{analyse_application_study, summarise_application_study};
 use crate::desktops::{analyse_desktops, summarise_desktops};
 use crate::oltp::{analyse_oltp, summarise_oltp};
 use crate::operations::{analyse_operations, summarise_operations};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use virtbench_model::Margin;
-use virtbench_model::application_study::analyse_application_study;
+use virtbench_model::application::analyse_application_study;
 use virtbench_model::desktops::analyse_desktops;
 use virtbench_model::oltp::analyse_oltp;
 use virtbench_model::operations::analyse_operations;

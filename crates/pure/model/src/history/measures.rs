@@ -8,9 +8,9 @@ use virtbench_record::{
     PointRecord, Provenance, Records, SamplesRecord, SetRecord, TilesRecord, Trial,
 };
 
-use crate::application_study::analyse_application_study;
+use crate::application::analyse_application_study;
 use crate::desktops::analyse_desktops;
-use crate::geometric::geometric_mean;
+use crate::interval::geometric_mean;
 use crate::oltp::analyse_oltp;
 use crate::operations::analyse_operations;
 use crate::platform::score_platform;

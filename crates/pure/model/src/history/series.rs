@@ -3,23 +3,26 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use virtbench_record::Better;
+use virtbench_record::{Better, PointKey};
 
 use super::change_points::change_points;
-use super::groups::{Comparable, Copied, Split, groups, splits, without_copies};
+use super::measures::subject;
 use super::newest::{LEAST_BEFORE, Newest, newest};
-use super::run::HistoryRun;
+use super::run::{Comparable, Copied, HistoryRun, Split, groups, splits, without_copies};
+use crate::before_after::BetweenRuns;
 use crate::host_load::{Busier, LoadSample, busier};
 use crate::interval::{Span, median};
 use crate::pairwise::Margin;
-use crate::quantity::{Direction, is_worst};
+use crate::quantity::{Direction, Quantity, is_worst};
 
 /// The probability with which comparable runs that never changed are said to have changed anywhere: once for their headlines
 /// together, once for all the rest together.
 pub const FALSE_ALARMS: f64 = 0.05;
+
 /// The probability with which the newest of such runs is said to be worse, at each look: once for its headlines together, once for all
 /// the rest together.
 pub const FALSE_ALARMS_OF_NEWEST: f64 = 0.01;
+
 /// Fewer comparable runs than this have no newest that can be judged.
 pub const FEWEST_RUNS: usize = LEAST_BEFORE + 1;
 
@@ -350,6 +353,61 @@ fn different_versions(before: &HistoryRun, after: &HistoryRun) -> Vec<[String; 3
         .map(|name| [name.clone(), value(before, name), value(after, name)])
         .filter(|[_, before, after]| before != after)
         .collect()
+}
+
+/// The fewest runs that tell of a spread.
+pub const LEAST_RUNS: usize = 3;
+
+/// The level at which a change of a measure is taken out of its spread.
+const LEVEL: f64 = 0.05;
+
+/// The spread of these runs, in the order of time, around their levels: where a measure has changed, around the level of its time.
+/// Nothing of too few runs.
+#[must_use]
+pub fn between_runs(
+    runs: &[&HistoryRun],
+    environments: &[String],
+    points: &[PointKey],
+    seed: u64,
+) -> Option<BetweenRuns> {
+    let mut spreads = BTreeMap::new();
+    let all = points.iter().copied().map(Some).chain([None]);
+    let keys = environments.iter().flat_map(|name| all.clone().map(move |point| (name, point)));
+    for (name, point) in keys {
+        let subject = subject(name, point);
+        for quantity in Quantity::ALL {
+            let of_run = |run: &&HistoryRun| {
+                let mut measures = run.measures.iter();
+                let found = measures.find(|one| one.subject == subject && one.quantity == quantity.name());
+                found.map(|measure| measure.value)
+            };
+            let values: Vec<f64> =
+                runs.iter().filter_map(of_run).filter(|value| !is_worst(*value, quantity.better())).collect();
+            if let Some(spread) = spread(&values, seed) {
+                spreads.insert((name.clone(), point, quantity), spread);
+            }
+        }
+    }
+    (!spreads.is_empty()).then_some(BetweenRuns { runs: runs.len(), spreads })
+}
+
+/// The variance of logarithms around their levels, and its degrees of freedom.
+fn spread(values: &[f64], seed: u64) -> Option<(f64, f64)> {
+    if values.len() < LEAST_RUNS {
+        return None;
+    }
+    let logarithms: Vec<f64> = values.iter().map(|value| value.ln()).collect();
+    let changes = change_points(&logarithms, LEVEL, seed);
+    let ends: Vec<usize> = changes.iter().map(|change| change.index).chain([values.len()]).collect();
+    let (mut squares, mut begin) = (0.0, 0);
+    for end in &ends {
+        let level = &logarithms[begin..*end];
+        let mean = level.iter().sum::<f64>() / level.len() as f64;
+        squares += level.iter().map(|one| (one - mean).powi(2)).sum::<f64>();
+        begin = *end;
+    }
+    let freedom = values.len() as f64 - ends.len() as f64;
+    (freedom > 0.0).then(|| (squares / freedom, freedom))
 }
 
 #[cfg(test)]

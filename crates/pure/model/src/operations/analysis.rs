@@ -1,22 +1,23 @@
-//! What a study of management operations comes to: by number of VMs and rate, and over the numbers of VMs.
+//! What a study of management operations comes to: by number of VMs and rate, over the numbers of VMs, and
+//! the highest rate that a platform sustains.
 
 use std::collections::BTreeMap;
 
 use virtbench_record::{
-    CloneKind, FailureKind, OperationKind, OperationNumbers, OperationsMeasured, OperationsPlan,
-    OperationsRecord, SteadyWindow,
+    CloneKind, CloneNumbers, Conclusion, DensityNumbers, FailureKind, LatencyNumbers, ManagementNumbers,
+    OperationKind, OperationNumbers, OperationsLoad, OperationsMeasured, OperationsPlan, OperationsRecord,
+    OperationsStepNumbers, OperationsSummary, SteadyWindow, TenantNumbers,
 };
 use virtbench_units::LatencySummary;
 
-use super::clones::{CloneAnalysis, analyse_clones};
-use super::growth::{Growth, growth};
-use super::kinds::{KindAnalysis, one_kind};
-use super::management::{ManagementAnalysis, analyse_management};
-use super::search::{self, search_rate};
-use super::tenants::{TenantsAnalysis, analyse_tenants};
-use crate::interval::Estimate;
-use crate::kind::FigureKind;
-use crate::saturation::SaturationSearch;
+use super::kinds::{
+    CloneAnalysis, KindAnalysis, ManagementAnalysis, TenantsAnalysis, analyse_clones, analyse_management,
+    analyse_tenants, one_kind,
+};
+use super::{Growth, growth};
+use crate::interval::{Estimate, FigureKind};
+use crate::saturation::{Probe, RunResult, SaturationRules, SaturationSearch};
+use crate::slo::{LatencyMetric, Slo};
 
 /// A number of VMs at a rate.
 #[derive(Debug, Clone, PartialEq)]
@@ -106,7 +107,7 @@ pub fn analyse_operations(plan: &OperationsPlan, records: &[OperationsRecord]) -
         sustained_per_minute: found.as_ref().map(|found| found.rate * 60.0).filter(|rate| *rate > 0.0),
         untold_below_per_minute: found
             .filter(|found| is_over && found.rate <= 0.0)
-            .map(|_| search::least_per_second(plan.piece_ns) * 60.0),
+            .map(|_| least_per_second(plan.piece_ns) * 60.0),
         incomplete: without_result(records).map(|(record, why)| of_piece(record, why)).collect(),
         steps,
     }
@@ -158,7 +159,7 @@ fn step(of: (u32, Option<f64>), records: &[OperationsRecord], plan: &OperationsP
         per_minute: of.1,
         pieces: pieces.len(),
         achieved: FigureKind::Positive.estimate(&rates, seed),
-        kept_up: kept_up(&pieces),
+        kept_up: mostly_kept_up(&pieces),
         is_short: steady(&pieces).any(|window| window.is_short),
         latency_ns: [overall(|one| one.mean), overall(|one| one.p95 as f64)],
         intended,
@@ -184,8 +185,8 @@ fn steady<'a>(pieces: &'a [&OperationsMeasured]) -> impl Iterator<Item = &'a Ste
 }
 
 /// Whether most pieces were kept up with.
-fn kept_up(pieces: &[&OperationsMeasured]) -> Option<bool> {
-    let told: Vec<bool> = pieces.iter().filter_map(|piece| search::kept_up(piece)).collect();
+fn mostly_kept_up(pieces: &[&OperationsMeasured]) -> Option<bool> {
+    let told: Vec<bool> = pieces.iter().filter_map(|piece| self::kept_up(piece)).collect();
     (!told.is_empty()).then(|| 2 * told.iter().filter(|kept| **kept).count() >= told.len())
 }
 
@@ -208,6 +209,158 @@ fn over_vms(steps: &[StepAnalysis], records: &[OperationsRecord]) -> BTreeMap<Op
         growth(&points)
     };
     OperationKind::ALL.into_iter().filter_map(|kind| Some((kind, of(kind)?))).collect()
+}
+
+/// Of operations that arrive at random, so many are due in a piece on average for it to tell whether they are kept up with: fewer than one
+/// in a hundred pieces then holds none.
+const LEAST_DUE: f64 = 5.0;
+
+/// The search as it stands at a number of VMs, and how many pieces it has seen; nothing where no rate is searched.
+#[must_use]
+pub fn search_rate(
+    plan: &OperationsPlan,
+    vms: u32,
+    records: &[OperationsRecord],
+) -> Option<(SaturationSearch, u32)> {
+    let OperationsLoad::Max { limit_ns } = plan.load else { return None };
+    let rules = rules(limit_ns, plan.piece_ns);
+    let mut search = SaturationSearch::new(rules);
+    let mut pieces = 0;
+    for measured in
+        records.iter().filter(|record| record.key.vms == vms).filter_map(OperationsRecord::measured)
+    {
+        let offered = match search.next_probe() {
+            Some(Probe::Offered { per_second }) => Some(per_second),
+            Some(Probe::Closed) | None => None,
+        };
+        search.observe(result(measured, offered));
+        pieces += 1;
+    }
+    Some((search, pieces))
+}
+
+fn rules(limit_ns: u64, piece_ns: u64) -> SaturationRules {
+    SaturationRules {
+        slo: Some(Slo { figure: LatencyMetric::P95, limit_ns }),
+        // Operations are few: what a minute holds varies by a tenth.
+        slack: 0.05,
+        // The backlog tells whether a rate is kept up with, however many arrived.
+        poisson: false,
+        resolution: 0.1,
+        points: 0,
+        least_per_second: least_per_second(piece_ns),
+        ..SaturationRules::new(piece_ns as f64 / 1e9)
+    }
+}
+
+/// The lowest rate that a piece of `piece_ns` nanoseconds tells anything about, in operations per second.
+pub(super) fn least_per_second(piece_ns: u64) -> f64 {
+    LEAST_DUE * 1e9 / piece_ns.max(1) as f64
+}
+
+/// The most pieces that a search at a number of VMs takes.
+#[must_use]
+pub fn most_pieces(plan: &OperationsPlan) -> u32 {
+    rules(0, plan.piece_ns).most_runs()
+}
+
+/// A rate whose backlog stays as it is, is done: fewer may have arrived by chance. One of which more than every twentieth operation
+/// failed, or found no VM or no answer, is not.
+fn result(measured: &OperationsMeasured, offered: Option<f64>) -> RunResult {
+    let latency = measured.latency_ns;
+    let done = measured.per_minute() / 60.0;
+    RunResult {
+        achieved: offered
+            .filter(|_| kept_up(measured) == Some(true))
+            .map_or(done, |offered| done.max(offered)),
+        mean_ns: latency.map(|latency| latency.mean),
+        p99_ns: latency.map(|latency| latency.p99 as f64),
+        limited_ns: latency.map(|latency| latency.p95 as f64),
+    }
+}
+
+/// Whether a piece was kept up with: its backlog stayed as it was, and at most every twentieth operation failed. Nothing where the
+/// piece does not tell.
+pub(super) fn kept_up(measured: &OperationsMeasured) -> Option<bool> {
+    let stayed = measured.steady.as_ref()?.kept_up?;
+    let failed = measured.intended.saturating_sub(measured.done());
+    Some(stayed && measured.done() > 0 && failed as f64 <= 0.05 * measured.intended as f64)
+}
+
+/// The numbers of a study that comes to this conclusion.
+#[must_use]
+pub fn summarise_operations(conclusion: Conclusion, analysis: &OperationsAnalysis) -> OperationsSummary {
+    let density = analysis.growth.iter().map(|(kind, growth)| {
+        (*kind, DensityNumbers { factor: growth.factor, exponent: growth.exponent, bend: growth.bend })
+    });
+    let tenants = analysis.tenants.iter().map(|one| TenantNumbers {
+        vms: one.vms,
+        per_minute: one.per_minute,
+        iops: one.iops.map(Into::into),
+        p99: one.p99.map(Into::into),
+    });
+    OperationsSummary {
+        conclusion,
+        steps: analysis.steps.iter().map(step_numbers).collect(),
+        density: density.collect(),
+        clones: analysis.steps.iter().flat_map(clones).collect(),
+        tenants: tenants.collect(),
+        sustained_per_minute: analysis.sustained_per_minute,
+        incomplete: analysis.incomplete.clone(),
+    }
+}
+
+fn step_numbers(step: &StepAnalysis) -> OperationsStepNumbers {
+    OperationsStepNumbers {
+        vms: step.vms,
+        per_minute: step.per_minute,
+        achieved_per_minute: step.achieved.map(Into::into),
+        score_per_minute: step.achieved.map(Into::into),
+        kept_up: step.kept_up,
+        mean_ns: step.latency_ns[0].map(Into::into),
+        p95_ns: step.latency_ns[1].map(Into::into),
+        intended: step.intended,
+        not_issued: step.not_issued,
+        management: step.management.iter().map(management).collect(),
+        management_unavailable: step.management_unavailable.clone(),
+        operations: step.kinds.iter().map(|(kind, one)| (*kind, latency(one))).collect(),
+    }
+}
+
+fn management(one: &ManagementAnalysis) -> ManagementNumbers {
+    ManagementNumbers {
+        name: one.name.clone(),
+        cpu_percent: one.cpu_percent,
+        cpu_ns_each: one.cpu_ns_each,
+        resident_bytes: one.resident_bytes,
+    }
+}
+
+fn clones(step: &StepAnalysis) -> impl Iterator<Item = CloneNumbers> + '_ {
+    step.clones.iter().map(|one| CloneNumbers {
+        vms: step.vms,
+        per_minute: step.per_minute,
+        way: one.way,
+        clone: latency(&one.kind),
+        ratio: one.ratio.map(Into::into),
+    })
+}
+
+fn latency(one: &KindAnalysis) -> LatencyNumbers {
+    let [p50_ns, p90_ns, p99_ns] = one.percentiles_ns.map(|estimate| estimate.map(Into::into));
+    LatencyNumbers {
+        done: one.done,
+        failed: one.failed.clone(),
+        throughput_per_minute: one.throughput.map(Into::into),
+        mean_ns: one.mean_and_p95_ns[0].map(Into::into),
+        p50_ns,
+        p90_ns,
+        p95_ns: one.mean_and_p95_ns[1].map(Into::into),
+        p99_ns,
+        phases_ns: one.phases_ns.clone(),
+        job: one.job.clone(),
+        job_unavailable: one.job_unavailable.clone(),
+    }
 }
 
 #[cfg(test)]

@@ -10,9 +10,7 @@ use std::collections::BTreeMap;
 use virtbench_record::PointKey;
 use virtbench_units::SeedSequence;
 
-use super::measurements::{Cell, Measurements};
-use super::metric::Metric;
-use super::verdict::{Finding, Judged, LEVEL, Margin};
+use super::verdict::{Cell, Finding, Judged, LEVEL, Margin, Measurements, Metric};
 use crate::ratio::paired_ratio_at;
 
 /// The largest block that is called small, in bytes: [ESX Adapters 2006] sets 4, 8 and 16 KiB apart, as those of

@@ -1,13 +1,12 @@
-//! Two runs of a platform: which domain moved, and which of its figures.
+//! Two runs of a platform, which domain moved and which of its figures; and of one run, what to change first.
 
 use serde::Serialize;
 use virtbench_record::{Better, PlatformPlan, Provenance, Sample, SamplesRecord};
 
-use super::ratio::turned;
-use super::score::{DomainScore, PlatformScore, score_platform};
+use super::insights::{Insight, Outcome, all_disks};
+use super::score::{DomainScore, PlatformScore, score_platform, turned};
 use crate::before_after::{LogRatio, differences};
-use crate::geometric::geometric_mean;
-use crate::interval::Span;
+use crate::interval::{Span, geometric_mean};
 use crate::pairwise::{LEVEL, Margin, VERDICT_CONFIDENCE};
 use crate::quantity::Direction;
 
@@ -238,6 +237,44 @@ fn figures(before: &DomainScore, after: &DomainScore, margin: Margin) -> Vec<Mov
         .collect();
     all.sort_by(|one, other| other.times.ln().abs().total_cmp(&one.times.ln().abs()));
     all
+}
+
+/// An adapter has to do so many times as much as the usual one.
+const BETTER: f64 = 1.05;
+
+/// A change.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Advice {
+    /// What to do, and what speaks for it.
+    pub sentence: String,
+    /// How many times as much was measured with it; nothing where it was not tried.
+    pub gain: Option<f64>,
+}
+
+/// The changes, the greatest measured gain first.
+#[must_use]
+pub fn advice(records: &[SamplesRecord], insights: &[Insight]) -> Vec<Advice> {
+    let mut all: Vec<Advice> = best_adapter(records).into_iter().collect();
+    all.extend(insights.iter().filter_map(|insight| {
+        let Outcome::Fires(finding) = &insight.outcome else { return None };
+        Some(Advice { sentence: finding.change.clone(), gain: finding.gain })
+    }));
+    all.sort_by(|one, other| other.gain.unwrap_or(0.0).total_cmp(&one.gain.unwrap_or(0.0)));
+    all
+}
+
+/// The adapter that did most, where that is not the first one.
+fn best_adapter(records: &[SamplesRecord]) -> Option<Advice> {
+    let disks = all_disks(records);
+    let first = disks.first()?;
+    let best = disks
+        .iter()
+        .max_by(|one, other| one.throughput_bytes_per_s.total_cmp(&other.throughput_bytes_per_s))?;
+    let gain = best.throughput_bytes_per_s / first.throughput_bytes_per_s;
+    (gain >= BETTER).then(|| Advice {
+        sentence: format!("Give VMs the disk adapter {} instead of {}.", best.setup, first.setup),
+        gain: Some(gain),
+    })
 }
 
 #[cfg(test)]

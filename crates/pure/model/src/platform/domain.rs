@@ -2,7 +2,7 @@
 
 use virtbench_record::{Plan, Provenance, Records, Sample};
 
-use super::ratio::{OF, is_own, is_ratio, quotient};
+use super::score::{OF, is_own, is_ratio, quotient};
 use crate::history::{Measure, measures};
 
 /// Samples of a domain; or why its runs have no ratio, in words.

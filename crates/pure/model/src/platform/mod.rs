@@ -5,21 +5,12 @@
 //! the domains. A domain that was not measured takes no part, and the score says of how many domains it is: scores of other numbers of
 //! domains are other scores.
 
-mod advice;
 mod compared;
 mod domain;
 mod insights;
-mod observed;
-mod ratio;
-mod reference;
 mod score;
-mod summary;
 
-pub use advice::{Advice, advice};
-pub use compared::{Moved, MovedFigure, PlatformRunOf, PlatformsCompared, compare_platforms};
+pub use compared::{Advice, Moved, MovedFigure, PlatformRunOf, PlatformsCompared, advice, compare_platforms};
 pub use domain::{Ratios, samples_of_domain};
-pub use insights::{Evidence, Finding, Insight, Outcome, insights};
-pub use observed::{disks_of_run, times_of_run};
-pub use reference::reference_of;
-pub use score::{DomainScore, MetricScore, PlatformScore, score_platform};
-pub use summary::summarise_platform;
+pub use insights::{Evidence, Finding, Insight, Outcome, disks_of_run, insights, times_of_run};
+pub use score::{DomainScore, MetricScore, PlatformScore, reference_of, score_platform, summarise_platform};

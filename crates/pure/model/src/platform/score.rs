@@ -1,12 +1,13 @@
-//! The score of a platform, from the samples of its domains.
+//! The score of a platform, from the samples of its domains: which of them make a figure, and against what, this host or another run.
 
 use std::collections::BTreeMap;
 
-use virtbench_record::{Better, PlatformDomain, PlatformPlan, Sample, SamplesRecord};
+use virtbench_record::{
+    Better, Conclusion, PlatformDomain, PlatformDomainNumbers, PlatformMetric, PlatformPlan,
+    PlatformReference, PlatformSummary, Provenance, Sample, SamplesRecord,
+};
 
-use super::ratio::{Turned, is_own, ratios};
-use crate::interval::Estimate;
-use crate::kind::FigureKind;
+use crate::interval::{Estimate, FigureKind};
 
 /// One figure of a domain, over the repetitions.
 #[derive(Debug, Clone, PartialEq)]
@@ -220,6 +221,161 @@ fn estimate(ratios: &[f64], seed: u64) -> Option<Estimate> {
     FigureKind::Ratio.estimate(ratios, seed)
 }
 
+/// What the name of a ratio has between the two that it is of.
+pub(super) const OF: &str = " / ";
+
+/// How a sample names what was measured beside guests.
+const NATIVE: &str = "native";
+
+/// A figure of a domain as a multiple of what it is compared with, turned so that more is better.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Turned {
+    pub(super) name: String,
+    pub(super) better: Better,
+    pub(super) ratio: f64,
+}
+
+/// The ratios of a domain's samples: those that its runs have made themselves, or to the figures of another run where the plan has one.
+pub(super) fn ratios(plan: &PlatformPlan, domain: &PlatformDomain, samples: &[Sample]) -> Vec<Turned> {
+    let turned = |sample: &Sample, value: f64| Turned {
+        name: sample.name.clone(),
+        better: sample.better,
+        ratio: turned(value, sample.better),
+    };
+    if let Some(reference) = &plan.reference {
+        let others = reference.domains.get(&domain.name).map(Vec::as_slice).unwrap_or_default();
+        let against = samples.iter().filter(|one| is_own(one)).filter_map(|one| {
+            let other = others.iter().find(|other| other.name == one.name && other.unit == one.unit)?;
+            Some(turned(one, quotient(other.value, one.value, one.better)))
+        });
+        return against.collect();
+    }
+    let is_counted = |sample: &&Sample| !domain.absolute && is_ratio(sample);
+    samples.iter().filter(is_counted).map(|sample| turned(sample, sample.value)).collect()
+}
+
+/// Whether a sample of a domain is a ratio of two that its runs have compared.
+pub(super) fn is_ratio(sample: &Sample) -> bool {
+    sample.unit.is_empty() && sample.better != Better::Neither && sample.name.contains(OF)
+}
+
+/// Whether a sample is a figure of guests by itself: neither a ratio nor of what was measured beside them.
+pub(super) fn is_own(sample: &Sample) -> bool {
+    let of = sample.name.rsplit_once(" (").map_or("", |(_, subject)| subject);
+    sample.better != Better::Neither && !is_ratio(sample) && !of.starts_with(NATIVE)
+}
+
+/// How many times the first the second is. Where the second has done nothing, it is the worst there is.
+pub(super) fn quotient(first: f64, second: f64, better: Better) -> f64 {
+    match better {
+        Better::Lower if second.is_infinite() => f64::MAX,
+        _ if first > 0.0 => second / first,
+        _ => f64::NAN,
+    }
+}
+
+/// The value, or one divided by it, so that more is better.
+pub(super) fn turned(ratio: f64, better: Better) -> f64 {
+    match better {
+        Better::Higher => ratio,
+        Better::Lower if ratio > 0.0 => 1.0 / ratio,
+        Better::Lower | Better::Neither => f64::NAN,
+    }
+}
+
+/// The numbers of a study that comes to this conclusion.
+#[must_use]
+pub fn summarise_platform(conclusion: Conclusion, found: &PlatformScore) -> PlatformSummary {
+    PlatformSummary {
+        conclusion,
+        score: found.score.map(Into::into),
+        of_domains: found.counted().map(|domain| domain.name.clone()).collect(),
+        domains: found.domains.iter().map(domain_numbers).collect(),
+    }
+}
+
+fn domain_numbers(one: &DomainScore) -> PlatformDomainNumbers {
+    let metrics = one.metrics.iter().map(|metric| PlatformMetric {
+        name: metric.name.clone(),
+        better: metric.better,
+        ratio: metric.ratio,
+    });
+    PlatformDomainNumbers {
+        name: one.name.clone(),
+        weight: one.weight,
+        ratio: one.ratio.map(Into::into),
+        metrics: metrics.collect(),
+        sentences: one.sentences.clone(),
+        failures: one.failures.clone(),
+        unavailable: one.unavailable.clone(),
+    }
+}
+
+/// The figures of a run of a platform, for a plan that measures the same as it.
+///
+/// # Errors
+/// It has measured other domains or in another way, or nothing, in words.
+pub fn reference_of(
+    run: &str,
+    provenance: &Provenance,
+    records: &[SamplesRecord],
+    plan: &PlatformPlan,
+) -> Result<PlatformReference, String> {
+    let other = provenance
+        .plan
+        .platform()
+        .ok_or_else(|| format!("it is a run of study {}, not of study platform", provenance.plan.study()))?;
+    if !other.environments.is_empty() {
+        return Err("it compares two environments, and says nothing of one platform".into());
+    }
+    let executes = provenance.guest.as_ref().map(|guest| guest.accelerator.name.clone());
+    if let Some(name) =
+        executes.as_ref().filter(|name| plan.accelerator != "auto" && plan.accelerator != **name)
+    {
+        return Err(format!(
+            "its guests were executed by {}, those of this run are to be by {}: name the same accelerator for both",
+            name.to_uppercase(),
+            plan.accelerator.to_uppercase()
+        ));
+    }
+    let mut domains = BTreeMap::new();
+    for domain in &plan.domains {
+        let Some(same) = other.domains.iter().find(|one| one.name == domain.name) else {
+            let names: Vec<&str> = other.domains.iter().map(|one| one.name.as_str()).collect();
+            return Err(format!(
+                "it has no domain {}, it has {}: choose the domains that both have",
+                domain.name,
+                names.join(", ")
+            ));
+        };
+        if let Some(what) = difference(domain, same) {
+            return Err(format!("its domain {} was measured in another way: {what}", domain.name));
+        }
+        let found = figures(records.iter().filter(|record| record.key.side == domain.name));
+        if !found.is_empty() {
+            domains.insert(domain.name.clone(), found);
+        }
+    }
+    if domains.is_empty() {
+        return Err("it has measured nothing".into());
+    }
+    let host = &provenance.host;
+    let host = format!("{}, {} processors, Linux {}", host.cpu, host.processors, host.kernel);
+    Ok(PlatformReference { run: run.to_owned(), host, accelerator: executes, domains })
+}
+
+/// The first word in which two domains differ, but for where they were measured.
+fn difference(domain: &PlatformDomain, other: &PlatformDomain) -> Option<String> {
+    let words = |domain: &PlatformDomain| -> Vec<String> {
+        domain.runs.iter().flat_map(|run| run.words.clone()).collect()
+    };
+    let (one, two) = (words(domain), words(other));
+    match one.iter().zip(&two).find(|(one, two)| one != two) {
+        Some((one, two)) => Some(format!("{two} there, {one} here")),
+        None => (one.len() != two.len()).then(|| "its command lines differ".into()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use virtbench_record::{NoDetail, PlatformDomain, Sample, SamplesMeasured, Status};
@@ -354,5 +510,20 @@ mod tests {
         let found = score_platform(&plan(&[]), &records);
         let names: Vec<&str> = found.dearest(2).iter().map(|(_, metric)| metric.name.as_str()).collect();
         assert_eq!(names, ["time (vm / native)", "rate (vm / native)"]);
+    }
+
+    #[test]
+    fn a_side_that_never_answered_is_the_worst_there_is() {
+        assert_eq!(quotient(10.0, f64::INFINITY, Better::Lower), f64::MAX);
+        assert_eq!(quotient(10.0, 0.0, Better::Higher), 0.0);
+        assert!(quotient(0.0, 0.0, Better::Higher).is_nan());
+    }
+
+    #[test]
+    fn what_is_native_and_what_is_a_ratio_is_no_figure_of_guests() {
+        let own = |name: &str, unit: &str| is_own(&Sample::new(name, unit, Better::Higher, 1.0));
+        assert!(own("throughput (vm, all points)", "B/s") && own("desktops (users content)", ""));
+        assert!(!own("throughput (native, all points)", "B/s") && !own("requests (native)", "1/s"));
+        assert!(!own("throughput (vm / native, all points)", ""));
     }
 }

@@ -4,9 +4,8 @@ use virtbench_record::{Profile, Source, Sourced};
 
 use super::advise::{of_latency, of_queueing, of_ratio, of_scaling};
 use super::latency::{latency_interval, latency_model};
-use super::matching::Matching;
 use super::queueing::{Fitted, Reference, Response, Subject};
-use super::ratio::Projection;
+use super::ratio::{Matching, Projection};
 use super::sampling::interval;
 use super::sampling::span;
 use super::scaling::Scaling;

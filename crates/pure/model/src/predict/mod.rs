@@ -15,14 +15,8 @@
 //! [`predict`] chooses, says why, and gives an interval from what is known of its inputs' errors.
 
 mod advise;
-mod breakdown;
-pub mod calibrate;
 mod choose;
-mod factor;
-mod kernel_work;
 pub mod latency;
-mod matching;
-pub mod mva;
 pub mod queueing;
 pub mod ratio;
 mod sampling;
@@ -37,11 +31,10 @@ use virtbench_record::{Capacity, Costs, ModelRuns, Profile};
 use crate::interval::Span;
 use crate::surface::Comparison;
 
-pub use breakdown::{Breakdown, Part};
 pub use choose::predict;
-pub use kernel_work::kernel_work;
-pub use latency::Rounding;
-pub use matching::Beyond;
+pub use latency::{Breakdown, Part, Rounding};
+pub use ratio::Beyond;
+pub use similar_references::kernel_work;
 
 /// Which of the four.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -4,9 +4,8 @@ use proptest::prelude::*;
 use serde::Deserialize;
 use virtbench_record::{Band, ModelRuns, PROFILE_FORMAT, PointKey, Profile, SizeShare, Source, Sourced};
 
-use super::calibrate::{Calibration, ThinkSearch};
-use super::latency::{error, latency_interval, latency_model};
-use super::mva::{Network, Station, solve};
+use super::latency::{Calibration, ThinkSearch, error, latency_interval, latency_model};
+use super::queueing::{Network, Station, solve};
 use super::*;
 use crate::interval::{Estimate, Method};
 use crate::ratio::Ratio;

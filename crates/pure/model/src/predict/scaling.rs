@@ -19,9 +19,8 @@
 
 use virtbench_record::{Cost, CostPart, Costs, Profile, Reference, ReferenceRun};
 
-use super::factor::Factor;
-use super::mva::{Network, Solved, Station, solve};
-use super::sampling::{SAMPLES, draws};
+use super::queueing::{Network, Solved, Station, solve};
+use super::sampling::{Factor, SAMPLES, draws};
 use super::similar_references::likened;
 use super::{Breakdown, Part};
 

@@ -6,9 +6,7 @@
 //! Optimal Experiment Design", Neural Networks 9(6), 1996), which beats the most uncertain point:
 //! that one tends to lie in a corner and says little of the others.
 
-mod kernel;
 mod process;
-mod symmetric;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,9 +14,7 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 use virtbench_record::PointKey;
 
 use crate::interval::{self, CONFIDENCE, Span};
-use kernel::{GridPosition, Kernel};
-use process::Process;
-use symmetric::dot;
+use process::{GridPosition, Kernel, Process, dot};
 
 /// The most points a grid may have: the work grows with their third power.
 pub const MAX_GRID_POINTS: usize = 400;

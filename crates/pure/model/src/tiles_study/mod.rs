@@ -5,17 +5,6 @@ mod analysis;
 #[cfg(test)]
 mod analysis_tests;
 mod breaches;
-mod energy;
-mod host;
-mod infrastructure;
-mod rows;
-mod search;
-mod since;
-mod summary;
 
-pub use analysis::{TilesStudyAnalysis, analyse_tiles_study};
-pub use breaches::{NO_MEMBER, breaches};
-pub use energy::mean_watts;
-pub use rows::tile_rows;
-pub use search::{next_tiles, tiles_left};
-pub use summary::summarise_tiles_study;
+pub use analysis::{TilesStudyAnalysis, analyse_tiles_study, mean_watts, summarise_tiles_study};
+pub use breaches::{NO_MEMBER, breaches, next_tiles, tile_rows, tiles_left};

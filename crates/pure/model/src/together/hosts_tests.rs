@@ -57,7 +57,7 @@ fn machines_of_one_host_are_no_other_programs_to_each_other_and_this_host_is_not
 
 #[test]
 fn other_programs_on_a_far_host_that_is_out_of_processors_leave_no_finding() {
-    use super::super::overload::{Overload, overload};
+    use super::{Overload, overload};
 
     let facts = housed();
     let judged = |cpu: f64, others: f64| {

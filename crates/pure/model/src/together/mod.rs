@@ -3,22 +3,16 @@
 
 mod deviation;
 mod fairness;
-mod hosts;
 mod neighbours;
 mod overload;
-mod series;
-mod start;
-mod systems;
 #[cfg(test)]
 mod test_support;
 
-pub use deviation::{Deviated, DeviationAnalysis, DisturbedSet, DisturbedVm, analyse_deviation};
-pub use fairness::{jain, sample_stddev, worst_to_best};
-pub use hosts::{far_hosts, machine_numbers};
+pub use deviation::{
+    Deviated, DeviationAnalysis, DisturbedSet, DisturbedVm, analyse_deviation, compared_system, system_rows,
+};
+pub use fairness::{IntervalShares, jain, lay_side_by_side, sample_stddev, worst_to_best};
 pub use neighbours::{
     NeighbourAnalysis, NeighbourMetric, NeighbourSet, Region, Shared, VmShare, analyse_neighbours,
 };
-pub use overload::{Overload, overload};
-pub use series::{IntervalShares, lay_side_by_side};
-pub use start::{loose_start, loose_starts};
-pub use systems::{compared_system, system_rows};
+pub use overload::{Overload, far_hosts, loose_start, loose_starts, machine_numbers, overload};

@@ -6,12 +6,9 @@ use virtbench_record::{
     Better, ColocationPlan, JobOutcome, MemberMeasured, Provenance, SetPlan, SetRecord, SetStart,
 };
 
-use super::fairness::{jain, sample_stddev, worst_to_best};
-use super::overload::{Overload, is_emulated, overload};
-use super::series::{IntervalShares, lay_side_by_side};
-use super::start::loose_start;
-use crate::interval::Estimate;
-use crate::kind::FigureKind;
+use super::fairness::{IntervalShares, jain, lay_side_by_side, sample_stddev, worst_to_best};
+use super::overload::{Overload, is_emulated, loose_start, overload};
+use crate::interval::{Estimate, FigureKind};
 use crate::ratio::{Ratio, paired_ratio};
 
 /// Virtual processors against the host's ([Multi-VM 2010]: "less than, equal to, or greater than").

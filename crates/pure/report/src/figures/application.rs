@@ -1,7 +1,7 @@
 //! An application's metrics: a bar for each side, alone and beside neighbours.
 
 use virtbench_chart::{Axis, Chart, Form, Look, Point, Series, Shape, look};
-use virtbench_model::application_study::{ApplicationSideFound, ApplicationStudyAnalysis};
+use virtbench_model::application::{ApplicationSideFound, ApplicationStudyAnalysis};
 use virtbench_record::{ApplicationPlan, ApplicationRecord};
 
 use super::style::{INK, ends, rows};

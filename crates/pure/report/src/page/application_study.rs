@@ -1,7 +1,7 @@
 //! The page of a study of an application.
 
 use maud::{Markup, html};
-use virtbench_model::application_study::{ApplicationStudyAnalysis, MetricFound, analyse_application_study};
+use virtbench_model::application::{ApplicationStudyAnalysis, MetricFound, analyse_application_study};
 use virtbench_record::{ApplicationPlan, ApplicationRecord, Provenance};
 
 use super::cells::{estimate, times};

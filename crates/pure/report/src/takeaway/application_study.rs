@@ -1,6 +1,6 @@
 //! What a reader takes away from a study of an application.
 
-use virtbench_model::application_study::{ApplicationSideFound, ApplicationStudyAnalysis, MetricFound};
+use virtbench_model::application::{ApplicationSideFound, ApplicationStudyAnalysis, MetricFound};
 use virtbench_record::{ApplicationMetric, ApplicationPlan, Better, Provenance};
 
 use super::Takeaway;

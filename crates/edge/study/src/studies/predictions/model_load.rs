@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use virtbench_engine::TargetError;
 use virtbench_lab::{Environment, GuestDisk, LabError, Machine, Native, TimeLimits, find_adapter, measure};
-use virtbench_model::predict::calibrate::{Calibration, ThinkSearch};
+use virtbench_model::predict::latency::{Calibration, ThinkSearch};
 use virtbench_record::{Compute, ModelRun, ModelRuns, Profile, SizeShare};
 use virtbench_workload::{AccessLine, AccessSpec, LoadSpec};
 

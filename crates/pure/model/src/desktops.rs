@@ -1,17 +1,17 @@
-//! What each number of desktops was like for its users.
+//! Users of more and more desktops at once: how many to try next, and what it comes to.
 
 use std::collections::BTreeMap;
 
+use statrs::distribution::{Binomial, DiscreteCDF};
 use virtbench_record::{
-    DesktopAgreement, DesktopDone, DesktopGone, DesktopGroup, DesktopGroupNumbers, DesktopOperation,
-    DesktopOperationNumbers, DesktopPercentile, DesktopTimes, DesktopsMeasured, DesktopsNumbers,
-    DesktopsPlan, DesktopsRecord,
+    Conclusion, DesktopAgreement, DesktopDone, DesktopGone, DesktopGroup, DesktopGroupNumbers,
+    DesktopNumbers, DesktopOperation, DesktopOperationNumbers, DesktopPercentile, DesktopTimes, DesktopVideo,
+    DesktopVideoNumbers, DesktopsMeasured, DesktopsNumbers, DesktopsPlan, DesktopsRecord, DesktopsSummary,
 };
 
-use super::lost::lost;
-use super::percentile::percentile;
-use super::videos::videos;
-use crate::busy::busy_host;
+use crate::host_load::busy_host;
+use crate::interval::CONFIDENCE;
+use crate::saturation::{Bracket, Course, Numbers};
 
 /// What a study of desktops comes to.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,10 +32,13 @@ pub struct DesktopsAnalysis {
 
 /// Quality where the limit lies within an interval.
 pub(crate) const OPEN: &str = "open";
+
 /// Quality where nobody got beyond the application with which all begin at once.
 const UNKNOWN: &str = "unknown";
+
 /// Quality where users are not content.
 pub(crate) const FAILED: &str = "failed";
+
 const PASSED: &str = "passed";
 
 /// Puts repetitions together and judges every number of desktops.
@@ -237,4 +240,173 @@ fn worst(plan: &DesktopsPlan, at: &DesktopsNumbers) -> Option<DesktopOperation> 
         return None;
     };
     Some(found.operation.clone())
+}
+
+/// The next number of desktops and which repetition it is; nothing once everything is there. Of a search: doubled until users are
+/// no longer content, then halved in between until two neighbours are known.
+#[must_use]
+pub fn next_desktops(plan: &DesktopsPlan, records: &[DesktopsRecord]) -> Option<(u32, u32)> {
+    course(plan, records, &|course| course.next())
+}
+
+/// How many measurements are left at most. Nobody knows of a search that has not gone too far yet.
+#[must_use]
+pub fn desktops_left(plan: &DesktopsPlan, records: &[DesktopsRecord]) -> Option<u64> {
+    course(plan, records, &|course| course.left())
+}
+
+fn course<T>(plan: &DesktopsPlan, records: &[DesktopsRecord], ask: &dyn Fn(&Course<'_>) -> T) -> T {
+    let is_there = |number: u32, repetition: u32| {
+        records.iter().any(|record| record.key.desktops == number && record.key.repetition == repetition)
+    };
+    let bracket = || bracket(plan, records);
+    let numbers = match &plan.desktops {
+        DesktopNumbers::Given(numbers) => Numbers::Given(numbers),
+        DesktopNumbers::Auto { most } => {
+            let tried = records.iter().map(|record| record.key.desktops).collect();
+            Numbers::Search { most: *most, tried, bracket: &bracket }
+        }
+    };
+    ask(&Course { numbers, repetitions: plan.repetitions, is_there: &is_there })
+}
+
+/// Users are content or are not; what did not stand is too many as well.
+fn bracket(plan: &DesktopsPlan, records: &[DesktopsRecord]) -> Bracket {
+    let analysis = analyse_desktops(plan, records);
+    let tried = || analysis.numbers.iter();
+    let fits = tried().take_while(|at| is_content(plan, at)).map(|at| at.desktops).last().unwrap_or(0);
+    let broken = tried().filter(|at| !is_content(plan, at)).map(|at| at.desktops);
+    let failed = analysis.failures.iter().map(|(desktops, _)| *desktops);
+    Bracket { fits, too_many: broken.chain(failed).min() }
+}
+
+/// So many operations at the end of a user's day that all failed are no mishap: the desktop was lost before them.
+const FAILED_AT_THE_END: usize = 2;
+
+/// Each desktop of one repetition that was of no use at its end, or of none at all, and why.
+fn lost(desktops: u32, measured: &DesktopsMeasured) -> Vec<DesktopGone> {
+    let mut days: BTreeMap<u32, Vec<&DesktopDone>> = BTreeMap::new();
+    for done in &measured.operations {
+        days.entry(done.user).or_default().push(done);
+    }
+    let succeeded = |done: &DesktopDone| done.times.is_some();
+    let others_work = measured.operations.iter().any(succeeded);
+    let why = |user: u32| {
+        if let Some(gone) = measured.gone.iter().find(|gone| gone.user == user) {
+            return Some(gone.why.clone());
+        }
+        let Some(day) = days.get(&user) else {
+            return others_work.then(|| "its user did nothing, while others worked".to_owned());
+        };
+        let failed = day.iter().rev().take_while(|done| !succeeded(done)).count();
+        let last = day.last().and_then(|done| done.failed.as_deref()).unwrap_or("operations failed");
+        if failed == day.len() {
+            Some(format!("no operation succeeded: {last}"))
+        } else if failed >= FAILED_AT_THE_END {
+            Some(format!("nothing succeeded any more, the last {failed} operations failed: {last}"))
+        } else {
+            None
+        }
+    };
+    (0..desktops).filter_map(|user| Some(DesktopGone { user, why: why(user)? })).collect()
+}
+
+/// The percentile `share` of samples; none of none. The interval's ends are samples between which it lies with the usual
+/// confidence, if samples are independent; the upper end is unknown where samples are too few.
+pub(crate) fn percentile(samples: &[u64], share: f64) -> Option<DesktopPercentile> {
+    let mut sorted = samples.to_vec();
+    sorted.sort_unstable();
+    let count = sorted.len();
+    let at = |rank: usize| sorted.get(rank.clamp(1, count.max(1)) - 1).copied();
+    let rank = (0..=count).find(|rank| *rank as f64 >= share * count as f64 - 1e-9).unwrap_or(count);
+    let below = Binomial::new(share, count as u64).ok()?;
+    let tail = (1.0 - CONFIDENCE) / 2.0;
+    let low = (1..=count).take_while(|rank| below.cdf(*rank as u64 - 1) <= tail).last().unwrap_or(1);
+    let high = (1..=count).find(|rank| below.cdf(*rank as u64 - 1) >= 1.0 - tail);
+    Some(DesktopPercentile {
+        operations: count as u64,
+        ns: at(rank)?,
+        low_ns: at(low)?,
+        high_ns: high.and_then(at),
+    })
+}
+
+/// The numbers of an analysis that comes to this conclusion.
+#[must_use]
+pub fn summarise_desktops(conclusion: Conclusion, analysis: &DesktopsAnalysis) -> DesktopsSummary {
+    DesktopsSummary {
+        conclusion,
+        most: analysis.most,
+        most_by_last_change: analysis.most_by_last_change,
+        broke_first: analysis.broke_first.clone(),
+        numbers: analysis.numbers.clone(),
+    }
+}
+
+const SECOND_NS: f64 = 1e9;
+
+/// Puts videos of one operation together; nothing where there are none.
+fn videos(played: &[DesktopVideo]) -> Option<DesktopVideoNumbers> {
+    let rate = played.first()?.rate;
+    let mut rates: Vec<f64> = played.iter().map(seen_rate).collect();
+    rates.sort_by(f64::total_cmp);
+    let all: u64 = played.iter().map(|one| u64::from(one.frames)).sum();
+    let seen: u64 = played.iter().map(|one| u64::from(one.seen)).sum();
+    Some(DesktopVideoNumbers {
+        played: played.len() as u64,
+        rate,
+        seen_rate: rates.get(rates.len() / 2).copied().unwrap_or(0.0),
+        dropped_percent: all.saturating_sub(seen) as f64 / all.max(1) as f64 * 100.0,
+        longest_freeze_ns: played.iter().map(|one| one.freeze_ns).max().unwrap_or(0),
+    })
+}
+
+/// Frames a second from the first one seen to the last one; none where there is but one.
+fn seen_rate(video: &DesktopVideo) -> f64 {
+    let after_first = f64::from(video.seen.saturating_sub(1));
+    if video.elapsed_ns == 0 { 0.0 } else { after_first / (video.elapsed_ns as f64 / SECOND_NS) }
+}
+
+#[cfg(test)]
+#[path = "desktops_tests.rs"]
+mod analysis_tests;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_percentile_lies_between_order_statistics() {
+        assert_eq!(percentile(&[], 0.95), None);
+        let hundred: Vec<u64> = (1..=100).rev().collect();
+        let found = percentile(&hundred, 0.95).unwrap();
+        // Conover, Practical Nonparametric Statistics, section 3.2: ranks by the binomial distribution.
+        assert_eq!((found.operations, found.ns, found.low_ns, found.high_ns), (100, 95, 90, Some(100)));
+        let few = percentile(&[5, 6, 7], 0.95).unwrap();
+        assert_eq!((few.ns, few.low_ns, few.high_ns), (7, 6, None));
+    }
+
+    #[test]
+    fn rates_drops_and_the_longest_freeze_of_videos_are_put_together() {
+        let one = |seen, elapsed_ns, freeze_ns| DesktopVideo {
+            frames: 100,
+            rate: 25,
+            seen,
+            elapsed_ns,
+            freeze_ns,
+            unreadable: 0,
+        };
+        assert_eq!(videos(&[]), None);
+        let played = [
+            one(100, 3_960_000_000, 40_000_000),
+            one(91, 3_600_000_000, 400_000_000),
+            one(1, 0, 3_960_000_000),
+        ];
+        let found = videos(&played).unwrap();
+        assert_eq!((found.played, found.rate, found.longest_freeze_ns), (3, 25, 3_960_000_000));
+        assert!(
+            (found.seen_rate - 25.0).abs() < 1e-9 && (found.dropped_percent - 36.0).abs() < 1e-9,
+            "{found:?}"
+        );
+    }
 }

@@ -77,6 +77,15 @@ impl UmlKernel {
     /// # Errors
     /// There is none, or the first that is there does not run.
     pub fn find() -> Result<Self, UmlError> {
+        Self::find_for(&[])
+    }
+
+    /// The first of those that mounts these file systems: the compiled one is small and has ext4 alone. The first of all where none does,
+    /// whose image then says what it lacks.
+    ///
+    /// # Errors
+    /// As for [`find`](Self::find).
+    pub fn find_for(filesystems: &[Filesystem]) -> Result<Self, UmlError> {
         let named = env::var_os("VIRTBENCH_UML").filter(|value| !value.is_empty()).map(PathBuf::from);
         let places = match named {
             Some(named) => vec![named],
@@ -86,10 +95,26 @@ impl UmlKernel {
                 Path::new("/").join(PACKAGED),
             ],
         };
-        match places.iter().find(|place| place.is_file()) {
-            Some(program) => Self::examine(program),
-            None => Err(UmlError::NotFound { tried: places }),
+        Self::first_for(filesystems, places)
+    }
+
+    fn first_for(filesystems: &[Filesystem], places: Vec<PathBuf>) -> Result<Self, UmlError> {
+        let mut present = places.iter().filter(|place| place.is_file());
+        let Some(first) = present.next() else {
+            return Err(UmlError::NotFound { tried: places });
+        };
+        let first = Self::examine(first)?;
+        if first.mounts(filesystems) {
+            return Ok(first);
         }
+        let other =
+            present.filter_map(|place| Self::examine(place).ok()).find(|other| other.mounts(filesystems));
+        Ok(other.unwrap_or(first))
+    }
+
+    fn mounts(&self, filesystems: &[Filesystem]) -> bool {
+        let mut modules = filesystems.iter().flat_map(|filesystem| filesystem.modules());
+        modules.all(|module| *module == CHECKSUM || self.has_module(module))
     }
 
     /// Whether it has a module of this name, built in or as a file.
@@ -216,7 +241,41 @@ impl UmlImage {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
+
+    /// Something that says it is such a kernel and has these modules built in.
+    fn kernel(at: &Path, release: &str, modules: &[&str]) -> PathBuf {
+        let program = at.join(PACKAGED);
+        fs::create_dir_all(program.parent().unwrap()).unwrap();
+        fs::write(&program, format!("#!/bin/sh\necho {release}\n")).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        let kept = at.join("usr/lib/uml/modules").join(release);
+        fs::create_dir_all(&kept).unwrap();
+        fs::write(kept.join("modules.dep"), "").unwrap();
+        let lines = modules.iter().map(|module| format!("kernel/fs/{module}/{module}.ko\n"));
+        fs::write(kept.join("modules.builtin"), lines.collect::<String>()).unwrap();
+        program
+    }
+
+    #[test]
+    fn the_first_kernel_that_mounts_what_is_asked_for_is_taken() {
+        let folder = tempfile::tempdir().unwrap();
+        let small = kernel(&folder.path().join("small"), "7.2.1", &["ext4"]);
+        let large = kernel(&folder.path().join("large"), "7.2.2", &["ext4", "xfs"]);
+        let found = |filesystems: &[Filesystem], places: &[&PathBuf]| {
+            UmlKernel::first_for(filesystems, places.iter().copied().cloned().collect())
+                .map(|kernel| kernel.release)
+        };
+        let gone = folder.path().join("gone");
+        assert_eq!(found(&[], &[&gone, &small, &large]).unwrap(), "7.2.1");
+        assert_eq!(found(&[Filesystem::Ext4], &[&small, &large]).unwrap(), "7.2.1");
+        assert_eq!(found(&[Filesystem::Ext4, Filesystem::Xfs], &[&small, &large]).unwrap(), "7.2.2");
+        assert_eq!(found(&[Filesystem::Xfs], &[&small]).unwrap(), "7.2.1");
+        assert!(matches!(found(&[], &[&gone]), Err(UmlError::NotFound { tried }) if tried == [gone.clone()]));
+    }
 
     #[test]
     fn a_kernel_whose_network_would_panic_or_is_not_there_is_refused() {

@@ -217,7 +217,7 @@ fn uml_guest(
     filesystem: Option<Filesystem>,
     others: &GuestOptions,
 ) -> Result<(UmlImage, UmlConfig), StudyError> {
-    let kernel = UmlKernel::find().map_err(LabError::from)?;
+    let kernel = UmlKernel::find_for(filesystem.as_slice()).map_err(LabError::from)?;
     let image = UmlImage::carrying(&kernel, uml.disk, filesystem.as_slice(), &[]);
     let image = image.map_err(LabError::from)?;
     let processors = usable_processors().unwrap_or_default();

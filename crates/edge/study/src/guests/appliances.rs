@@ -75,7 +75,7 @@ impl ApplianceGuests {
             GuestsError::check_uml_processors(vcpus)?;
         }
         let is_free = wanted == WantedAccelerator::Auto && !screen;
-        let instead = is_free.then(|| uml_in_place_of_emulation(kernel, vcpus, remark)).flatten();
+        let instead = is_free.then(|| uml_in_place_of_emulation(kernel, vcpus, &[], remark)).flatten();
         if let Some((kernel, why)) = instead {
             match Self::with_uml(&kernel, why) {
                 Ok(guests) => return Ok(guests),

@@ -65,7 +65,14 @@ impl Guests {
         }
         let is_free = options.accelerator == WantedAccelerator::Auto && no_adapters(adapters).is_none();
         let instead = is_free
-            .then(|| uml_in_place_of_emulation(options.kernel.as_deref(), options.vcpus, remark))
+            .then(|| {
+                uml_in_place_of_emulation(
+                    options.kernel.as_deref(),
+                    options.vcpus,
+                    extras.filesystems,
+                    remark,
+                )
+            })
             .flatten();
         match instead {
             Some((kernel, why)) => Self::with_kernel(&kernel, why, options, extras),
@@ -153,7 +160,7 @@ impl Guests {
         if let Some(why) = no_adapters(adapters) {
             return Err(GuestsError::NoUml(why.into()));
         }
-        let kernel = UmlKernel::find().map_err(LabError::from)?;
+        let kernel = UmlKernel::find_for(extras.filesystems).map_err(LabError::from)?;
         Self::with_kernel(&kernel, "named on the command line".into(), options, extras)
     }
 

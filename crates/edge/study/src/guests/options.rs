@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 use virtbench_lab::{
-    Accelerator, ApplianceError, BOOT_LIMIT, GuestKernel, KVM_LIMIT, KvmCpu, LabError, Qemu, UmlDiskKind,
-    UmlKernel, choose_accelerator, find_kernel, force_kvm, known_accelerator, probe_uml,
+    Accelerator, ApplianceError, BOOT_LIMIT, Filesystem, GuestKernel, KVM_LIMIT, KvmCpu, LabError, Qemu,
+    UmlDiskKind, UmlKernel, choose_accelerator, find_kernel, force_kvm, known_accelerator, probe_uml,
 };
 use virtbench_record::AcceleratorFacts;
 
@@ -125,9 +125,10 @@ impl GuestsError {
 pub(super) fn uml_in_place_of_emulation(
     kernel: Option<&Path>,
     vcpus: u32,
+    filesystems: &[Filesystem],
     remark: &mut dyn FnMut(&str),
 ) -> Option<(UmlKernel, String)> {
-    let uml = candidate(kernel, vcpus)?;
+    let uml = candidate(kernel, vcpus, filesystems)?;
     let why = no_kvm(remark)?;
     match probe_uml(&uml) {
         Ok(()) => Some((uml, format!("{why}; guests of User Mode Linux boot"))),
@@ -144,12 +145,12 @@ pub(super) fn may_take_uml(kernel: Option<&Path>, vcpus: u32) -> bool {
         let known = known_accelerator(&Qemu::find().ok()?, &find_kernel(None).ok()?)?;
         Some(known.accelerator.is_kvm())
     };
-    candidate(kernel, vcpus).is_some() && has_kvm() != Some(true)
+    candidate(kernel, vcpus, &[]).is_some() && has_kvm() != Some(true)
 }
 
 /// The kernel of User Mode Linux that is here, for guests that are to have so many processors and no kernel of QEMU's.
-fn candidate(kernel: Option<&Path>, vcpus: u32) -> Option<UmlKernel> {
-    (kernel.is_none() && vcpus == 1).then(UmlKernel::find)?.ok()
+fn candidate(kernel: Option<&Path>, vcpus: u32, filesystems: &[Filesystem]) -> Option<UmlKernel> {
+    (kernel.is_none() && vcpus == 1).then(|| UmlKernel::find_for(filesystems))?.ok()
 }
 
 /// Why there is no KVM; nothing where there is.

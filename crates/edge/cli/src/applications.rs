@@ -1,4 +1,4 @@
-//! Applications that a study measures, as a command shows them.
+//! Applications that a study measures, as a command shows them, and exit codes of what can go wrong with appliances.
 
 use std::time::{Duration, Instant};
 

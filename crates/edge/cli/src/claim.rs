@@ -1,4 +1,4 @@
-//! Measurements on one host find each other.
+//! Measurements on one host find each other, and one says whether it has the host to itself.
 //!
 //! Whatever measures holds a socket with a name in the abstract namespace, which the kernel lists in
 //! `/proc/net/unix` for everyone and forgets with the process, however that ends. So there is no file

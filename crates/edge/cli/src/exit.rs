@@ -1,4 +1,4 @@
-//! What the shell is told.
+//! What the shell is told: exit codes, and errors with options in place of fields.
 
 use std::error::Error;
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! SIGINT, SIGTERM and SIGHUP: the first asks for a clean stop, a second one ends at once.
+//! SIGINT, SIGTERM and SIGHUP: the first asks for a clean stop, a second one ends at once. A job in this process is watched for them.
 
 use std::io::{self, IsTerminal as _};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,11 +1,11 @@
 //! `--live`: what a load does while it runs.
 //!
 //! ```text
-//! Control::live --sample--> history --heat.rs--> lines --screen.rs--> terminal
+//! Control::live --sample--> history --heat--> lines --screen--> terminal
 //!                               \--a line a second--> stderr, where that is no terminal
 //! ```
 //!
-//! Lines of text that stay in place on a terminal; remarks that come meanwhile are written above them.
+//! The screen is lines of text that stay in place on a terminal; remarks that come meanwhile are written above them.
 //!
 //! Each change is one write that ends with the cursor below the lines. No mode of the terminal is
 //! changed and the cursor is not hidden: there is nothing to restore, whatever ends the process.

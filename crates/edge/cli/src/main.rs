@@ -12,8 +12,6 @@ mod claim;
 mod commands;
 mod exit;
 mod first_minute;
-#[cfg(feature = "full")]
-mod guest_networks;
 mod interrupt;
 mod live;
 mod log;
@@ -21,7 +19,6 @@ mod own_networks;
 mod progress;
 mod resume;
 mod say;
-mod study_file;
 mod text_table;
 
 use std::process::ExitCode;
@@ -52,7 +49,7 @@ fn main() -> ExitCode {
     };
     own_networks::allow_for(&arguments.command);
     #[cfg(feature = "full")]
-    if let Err(failure) = guest_networks::allow_for(&arguments.command) {
+    if let Err(failure) = own_networks::allow_for_guests(&arguments.command) {
         return exit::report(Err(failure));
     }
     let _claim = claim::Claim::for_command(&arguments.command);

@@ -3,8 +3,14 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use virtbench_lab::allow_own_networks;
+#[cfg(feature = "full")]
+use virtbench_study::MemberPlace;
 
+#[cfg(feature = "full")]
+use crate::args::appliance::ApplianceCommand;
 use crate::args::{Command, StudyCommand};
+#[cfg(feature = "full")]
+use crate::exit::{Failure, Kind, Outcome};
 
 static IN_OWN_USER_NAMESPACE: AtomicBool = AtomicBool::new(false);
 
@@ -33,4 +39,24 @@ pub fn command_within(path: &str) -> String {
         return format!("nsenter {user} --net={path}");
     }
     format!("nsenter --net={path}")
+}
+
+/// Has this process be able to make the networks of guests that a command starts, and starts alone: what runs natively beside them
+/// needs root all the same. To be called before there is a second thread.
+#[cfg(feature = "full")]
+pub fn allow_for_guests(command: &Command) -> Outcome {
+    let are_made = match command {
+        Command::Appliance(ApplianceCommand::Run(run)) => !run.native && run.qemu.is_uml(),
+        Command::Study(StudyCommand::Desktops(study)) => study.are_in_uml(),
+        Command::Study(StudyCommand::Tiles(study)) => {
+            matches!(study.environment, MemberPlace::Vm) && study.qemu.is_uml()
+        }
+        _ => false,
+    };
+    if !are_made {
+        return Ok(());
+    }
+    allow().map_err(|why| {
+        Failure::message(Kind::Environment, format!("--accelerator uml: {why}; run as root, or allow that"))
+    })
 }

@@ -1,4 +1,5 @@
-//! `--resume` with the run folder alone: the options are those that the run was started with.
+//! The command line that goes into a run's record, and `--resume` with the run folder alone: the options are those that it was
+//! started with.
 
 use std::ffi::OsString;
 use std::fs;

@@ -1,6 +1,6 @@
 //! Child processes that cannot outlive virtbench, not even its kill -9.
 //!
-//! A process that ends a process group when the group's leader ends, however that ends.
+//! And a process that ends a process group when the group's leader ends, however that ends.
 //!
 //! A death signal (prctl(2), PR_SET_PDEATHSIG) binds one child. The kernel of User Mode Linux has processes of its own, which have no such
 //! binding and share its open files, so that none sees the other end hang up: without a guard they outlive a kernel that is killed, the

@@ -1,6 +1,6 @@
 //! File systems on a guest's disk, made by the host.
 //!
-//! A new file system for this host's own runs, so that they find what a VM finds on its new disk, and not a file system that
+//! And a new file system for this host's own runs, so that they find what a VM finds on its new disk, and not a file system that
 //! has been in use for years.
 //!
 //! ```text

@@ -1,6 +1,6 @@
 //! A guest's disk: from the file on the host to the adapter that the guest sees.
 //!
-//! Operations of the disk that an appliance has its data on, counted where they leave it: by the kernel for a block device of this
+//! Beside it, operations of the disk that an appliance has its data on, counted where they leave it: by the kernel for a block device of this
 //! host, by QEMU for a guest's disk.
 
 use std::os::unix::fs::FileTypeExt;

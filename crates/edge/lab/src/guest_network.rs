@@ -1,4 +1,4 @@
-//! A guest's network interface: from the host's side to what the guest sees.
+//! A guest's network interface, from the host's side to what the guest sees, and a cable between two guests.
 
 use std::collections::BTreeMap;
 use std::io;

@@ -1,4 +1,4 @@
-//! What guests boot: a kernel and an initramfs, made once and shared by many guests.
+//! What guests boot: a kernel and an initramfs, the guest's whole user space, made once and shared by many guests.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! The native environment: the very program that runs in guests, as a child on this host.
+//! The native environment: the very program that runs in guests, as a child on this host, over a socket that it inherits.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};

@@ -1,4 +1,4 @@
-//! The QEMU on this host.
+//! The QEMU on this host, and the processors that its guests see under KVM.
 
 use std::collections::BTreeSet;
 use std::env;

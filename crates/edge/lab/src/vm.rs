@@ -1,4 +1,4 @@
-//! The VM environment: a QEMU guest with one disk that loads are applied to.
+//! The VM environment: a QEMU guest with one disk that loads are applied to, and which of its settings came out other than asked for.
 
 use std::fs::File;
 use std::time::Duration;

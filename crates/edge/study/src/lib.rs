@@ -112,11 +112,9 @@ mod study_error;
 mod user_files;
 
 #[cfg(feature = "full")]
-pub use appliances::built::BuiltAppliance;
+pub use appliances::built::{BuiltAppliance, FoundRecipe, all_recipes, find_recipe};
 #[cfg(feature = "full")]
 pub use appliances::place::{TriedAppliance, check_native, trial_folder};
-#[cfg(feature = "full")]
-pub use appliances::recipes::{FoundRecipe, all_recipes, find_recipe};
 #[cfg(feature = "full")]
 pub use appliances::sides::{Sides, SidesError, SidesRequest, host_difference};
 pub use disks::backing::Backing;
@@ -140,7 +138,6 @@ pub use runner::progress::Course;
 #[cfg(feature = "full")]
 pub use runner::progress::Progress;
 pub use runner::run::{Experiment, Run, RunEnd, new_provenance};
-pub use runner::workload_file::read_workload;
 pub use search::{
     Ended, Load, MeasuredSurface, SaturationRun, SearchError, SurfacePlan, load_at, measure_surface, saturate,
 };
@@ -190,4 +187,4 @@ pub use studies::tiles::{
     TileFileMember, TileMember, TilesHosting, TilesOptions, TilesPlace, TilesStudy, generator_command,
 };
 pub use study_error::StudyError;
-pub use user_files::{read_user_file, user_folder};
+pub use user_files::{read_user_file, read_workload, user_folder};

@@ -1,4 +1,4 @@
-//! The machines of a study: booted, quiesced while another is measured, started anew when they hang.
+//! The machines of a study: booted, quiesced while another is measured, started anew when they hang; and jobs as they get them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -12,12 +12,12 @@ use virtbench_lab::{
 use virtbench_record::{
     GuestFacts, GuestsState, IdleBaseline, MachineFacts, Measured, ProcessRole, Provenance, Record,
 };
-use virtbench_workload::{JobSpec, LoadSpec};
+use virtbench_runs::RunFolder;
+use virtbench_workload::{JobSpec, LoadSpec, Workload};
 
 use crate::runner::event::{Event, Observer};
 use crate::runner::progress::{Course, unix_ns};
 use crate::study_error::StudyError;
-use virtbench_runs::RunFolder;
 
 /// What a start comes to.
 type Started = Result<Box<dyn Machine>, StudyError>;
@@ -383,4 +383,35 @@ fn describe(provenance: &mut Provenance, machine: &dyn Machine) {
     {
         *place = setup;
     }
+}
+
+/// Gives a job the times that were asked for, and checks it again.
+///
+/// # Errors
+/// The job makes no sense with them.
+pub(crate) fn fit(job: &mut JobSpec, time_ns: Option<u64>, ramp_ns: Option<u64>) -> Result<(), StudyError> {
+    match job {
+        JobSpec::Load(load) => {
+            load.time_ns = time_ns.unwrap_or(load.time_ns);
+            load.ramp_ns = ramp_ns.unwrap_or(load.ramp_ns);
+            load.interval_ns = (load.time_ns / 20).max(1_000_000);
+        }
+        JobSpec::Workload(workload) => {
+            workload.time_ns = time_ns.or(workload.time_ns);
+            workload.ramp_ns = ramp_ns.unwrap_or(workload.ramp_ns);
+            if let (Some(time_ns), Workload::Files(files)) = (time_ns, &mut workload.workload) {
+                files.run_ns = files.run_ns.min(time_ns);
+            }
+        }
+    }
+    job.validate().map_err(StudyError::input)
+}
+
+/// The job on a disk of this size.
+pub(crate) fn sized(job: &JobSpec, size_bytes: u64) -> JobSpec {
+    let mut job = job.clone();
+    if let JobSpec::Load(load) = &mut job {
+        load.region_bytes = load.region_bytes.min(size_bytes);
+    }
+    job
 }

@@ -1,4 +1,4 @@
-//! `virtbench appliance`
+//! `virtbench appliance`: builds, lists, opens and removes.
 
 mod run;
 

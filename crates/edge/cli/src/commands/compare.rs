@@ -1,6 +1,5 @@
-//! `virtbench compare`
+//! `virtbench compare`: two runs of one plan, or of a platform.
 
-mod alternate;
 #[cfg(feature = "full")]
 mod past;
 mod side;
@@ -73,7 +72,7 @@ pub fn execute(args: &CompareRunsArgs) -> Outcome {
 /// The folders of both sides; measured now if that is asked for.
 fn folders(args: &CompareRunsArgs) -> Result<[PathBuf; 2], Failure> {
     if args.alternate.alternate {
-        return alternate::measure(args);
+        return side::measure(args);
     }
     let named = args.before.clone().zip(args.after.clone());
     let (before, after) = named.ok_or_else(|| Failure::message(Kind::Usage, "name two run folders"))?;

@@ -1,4 +1,4 @@
-//! `virtbench doctor`
+//! `virtbench doctor`, and `--fix`: the packages that are missing, and with consent their installation.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,4 +1,4 @@
-//! What the commands of drivers have in common: that of TPC-C's, and those of users of other services.
+//! What the commands of drivers have in common, that of TPC-C's and those of users of other services; passwords in files.
 
 use std::collections::BTreeMap;
 use std::fs;

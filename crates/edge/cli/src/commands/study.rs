@@ -8,7 +8,6 @@ mod desktops;
 pub mod deviation;
 #[cfg(feature = "full")]
 mod operations;
-mod platform;
 mod points;
 #[cfg(feature = "full")]
 mod predictions;
@@ -16,9 +15,11 @@ mod sets;
 #[cfg(feature = "full")]
 mod tiles;
 
-use virtbench_study::{Estimate, Experiment};
+use virtbench_report::takeaway;
+use virtbench_study::{Estimate, Experiment, NetworkOptions, PlatformStudy, has_vhost};
 
 use crate::args::StudyCommand;
+use crate::args::platform_study::{NetworkStudyArgs, PlatformStudyArgs};
 #[cfg(feature = "full")]
 use crate::commands::study_runs::systems;
 use crate::commands::study_runs::{self, study_failure};
@@ -55,8 +56,8 @@ pub fn estimate(command: &StudyCommand) -> Result<Estimate, Failure> {
         StudyCommand::Desktops(args) => Ok(desktops::options(args)?.estimate()),
         #[cfg(feature = "full")]
         StudyCommand::Tiles(args) => Ok(tiles::options(args)?.estimate()),
-        StudyCommand::Platform(args) => Ok(platform::platform(args)?.estimate()),
-        StudyCommand::Network(args) => Ok(platform::network(args)?.estimate()),
+        StudyCommand::Platform(args) => Ok(platform(args)?.estimate()),
+        StudyCommand::Network(args) => Ok(network(args)?.estimate()),
     }
 }
 
@@ -111,7 +112,19 @@ pub fn execute(command: &StudyCommand) -> Outcome {
         StudyCommand::Desktops(args) => study_runs::execute(&desktops::options(args)?, &args.folder),
         #[cfg(feature = "full")]
         StudyCommand::Tiles(args) => study_runs::execute(&tiles::options(args)?, &args.folder),
-        StudyCommand::Platform(args) => study_runs::execute(&platform::platform(args)?, &args.folder),
-        StudyCommand::Network(args) => study_runs::execute(&platform::network(args)?, &args.folder),
+        StudyCommand::Platform(args) => study_runs::execute(&platform(args)?, &args.folder),
+        StudyCommand::Network(args) => study_runs::execute(&network(args)?, &args.folder),
     }
+}
+
+/// The other studies, and a score over them.
+fn platform(args: &PlatformStudyArgs) -> Result<PlatformStudy, Failure> {
+    let sentence = |provenance: &_, records: &_| takeaway(provenance, records).headline;
+    let plan = args.options().plan().map_err(study_failure)?;
+    Ok(PlatformStudy::new(plan, std::env::current_exe()?, sentence))
+}
+
+/// Paths natively, to guests and between guests.
+fn network(args: &NetworkStudyArgs) -> Result<NetworkOptions, Failure> {
+    Ok(NetworkOptions { plan: args.plan(has_vhost())?, guests: args.qemu.choice() })
 }

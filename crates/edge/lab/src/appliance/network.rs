@@ -1,4 +1,4 @@
-//! How clients reach an appliance.
+//! How clients reach an appliance, and what the path to it costs by itself.
 
 use std::fs::OpenOptions;
 use std::io;

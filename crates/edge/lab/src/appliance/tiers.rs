@@ -1,4 +1,4 @@
-//! What an appliance has of the others that it reaches: tiers of its application, or members of its tile.
+//! What an appliance has of the others that it reaches, tiers of its application or members of its tile: cables to them, and their names.
 
 use std::io;
 use std::net::Ipv4Addr;

@@ -1,4 +1,4 @@
-//! A domain with an agent in it, from its start to its end.
+//! A domain with an agent in it, from its start to its end; one that does not go on is noticed.
 
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;

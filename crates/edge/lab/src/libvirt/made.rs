@@ -1,4 +1,4 @@
-//! What a run has made on a hypervisor: domains whose metadata say so, and the volumes that these list.
+//! What a run has made on a hypervisor: domains whose metadata say so, and the volumes that these list; and what it has left there.
 //!
 //! A domain's element holds the run's mark, the domain's UUID and the paths of its volumes. A copy of a domain has the element and
 //! another UUID, so it is somebody else's. A volume is listed before it is made: whenever a run is killed, all that it made is found.

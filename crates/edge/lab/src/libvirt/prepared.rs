@@ -1,4 +1,5 @@
-//! What is made on a hypervisor for guests of ours: their kernel and initramfs as volumes, and whatever else they need.
+//! What is made on a hypervisor for guests of ours, kernel and initramfs as volumes and whatever else they need; also for domains that
+//! the caller makes itself.
 
 use std::io::{self, Read};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! A sign of life: where and when something was made, and when its run was last heard of.
+//! A sign of life: where and when something was made, and when its run was last heard of. Names of what is made, which no two runs share.
 //!
 //! A run whose process cannot be looked for, on another machine or in another container, is known to live by what it writes now and then.
 

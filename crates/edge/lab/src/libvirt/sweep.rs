@@ -1,4 +1,5 @@
-//! Removes what runs have made: killed ones', by the next run, and a run's own. What is removed says itself that it is a run's.
+//! Keeps account of what a run makes, and removes it: killed runs' things, by the next run, and a run's own. What is removed says
+//! itself that it is a run's.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;

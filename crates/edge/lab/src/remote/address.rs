@@ -1,4 +1,4 @@
-//! Where an existing machine is: `ssh://user@host:port/folder`.
+//! Where an existing machine is, `ssh://user@host:port/folder`, and where on it appliances run.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -1,4 +1,4 @@
-//! An agent on another machine, over one ssh connection.
+//! An agent on another machine, over one ssh connection: logins that wait for each other, and a controller that is known to run still.
 
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;

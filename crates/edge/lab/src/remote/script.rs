@@ -1,4 +1,4 @@
-//! What the shell of an existing machine is told: it gets the agent and executes it in its place.
+//! What OpenSSH's programs and the shell of an existing machine are told: it gets the agent and executes it in its place.
 
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;

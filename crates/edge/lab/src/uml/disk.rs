@@ -1,6 +1,6 @@
 //! Disks of guests of User Mode Linux.
 //!
-//! Servers of a guest's disks. Its kernel connects to each once: when one ends, the disk is gone for good, and requests to it wait for
+//! And the servers of those disks. A guest's kernel connects to each once: when one ends, the disk is gone for good, and requests to it wait for
 //! ever. So the guest ends with it.
 
 use std::os::fd::{AsFd, OwnedFd};

@@ -1,4 +1,4 @@
-//! The UML environment: a guest of User Mode Linux with one disk that loads are applied to.
+//! The UML environment: a guest of User Mode Linux with one disk that loads are applied to; and whether such guests boot here.
 
 use std::sync::OnceLock;
 

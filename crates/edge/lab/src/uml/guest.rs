@@ -1,4 +1,4 @@
-//! One guest of User Mode Linux, from its start to its end.
+//! One guest of User Mode Linux, from its start to its end, with its network interfaces and the processor that it is held to.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};

@@ -3,5 +3,4 @@
 pub(crate) mod built;
 pub(crate) mod joined;
 pub(crate) mod place;
-pub(crate) mod recipes;
 pub(crate) mod sides;

@@ -1,4 +1,4 @@
-//! A daemon in a thread of this process.
+//! The daemon in a thread of this process, and the folder of its sockets.
 //!
 //! Caches as they are after a long time: filled at the speed of the files under the models.
 //!

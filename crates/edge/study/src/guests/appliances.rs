@@ -1,4 +1,4 @@
-//! Guests that appliances run in: QEMU's, or User Mode Linux's.
+//! Guests that appliances run in, QEMU's or User Mode Linux's, and how a user chooses them.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What guests are to be made of, and why there can be none.
+//! What guests are to be made of, why there can be none, and the platform that they get where none is named.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};

@@ -3,10 +3,8 @@
 #[cfg(test)]
 pub(crate) mod begun_run;
 pub(crate) mod event;
-pub(crate) mod job_in_study;
 pub(crate) mod prerequisites;
 pub(crate) mod progress;
 pub(crate) mod run;
 pub(crate) mod sides;
 pub(crate) mod steps;
-pub(crate) mod workload_file;

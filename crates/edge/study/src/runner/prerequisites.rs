@@ -1,4 +1,4 @@
-//! What a study needs of this host beside QEMU, looked for before anything is made.
+//! What a study needs of this host beside QEMU, devices, memory and programs, looked for before anything is made.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! How progress is told, and a stop heard of.
+//! How progress is told, a stop heard of, and time: the host's clocks, and how machines are kept while others are measured.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

@@ -1,4 +1,4 @@
-//! Runs experiments; what several of them need is done once.
+//! Runs experiments, with the settings that options and file give; what several of them need is done once.
 //!
 //! Four rounds, each over all threads: calibrations, saturations, machines paced to shares of them, measurements.
 

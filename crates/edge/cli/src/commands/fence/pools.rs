@@ -1,4 +1,4 @@
-//! Which of a file's fences a command is about.
+//! Which of a file's fences a command is about, and what ends such a command, with its exit code.
 
 use std::path::Path;
 

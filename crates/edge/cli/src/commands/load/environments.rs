@@ -1,4 +1,4 @@
-//! A load in other environments than this process.
+//! A load, or the jobs of a plan, in other environments than this process.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! One run of a load, watched.
+//! One run of a load, watched, or until it is steady, and what verification found.
 
 use std::fmt;
 use std::io::{self, Write};

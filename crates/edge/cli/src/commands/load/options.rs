@@ -1,4 +1,4 @@
-//! The load that the options make, or the jobs of the file that they name.
+//! The load that the options make, or the jobs of the file that they name, or the load that replays a trace.
 
 use std::fs::File;
 use std::io::BufReader;

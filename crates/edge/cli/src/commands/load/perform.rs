@@ -1,4 +1,4 @@
-//! A job from its target to its results.
+//! A job from opening its target to its results, also in other tools' formats.
 
 use std::fs::{self, OpenOptions};
 use std::io;

@@ -1,4 +1,4 @@
-//! Jobs that run at the same time, and phases one after another.
+//! Jobs that run at the same time, and phases one after another; what ends a job among others before its time.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};

@@ -1,4 +1,4 @@
-//! What is printed of measured jobs.
+//! What is printed of measured jobs, of those that ran at the same time, and, with `--dry-run`, of what a file asks for.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};

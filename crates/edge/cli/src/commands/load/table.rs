@@ -1,4 +1,4 @@
-//! The results of a load for people, at most 80 columns wide.
+//! The results of a load for people, with what ran, at most 80 columns wide.
 
 use std::io::{self, Write};
 

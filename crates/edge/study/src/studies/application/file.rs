@@ -1,4 +1,4 @@
-//! A study of an application as a user writes it.
+//! A study of an application as a user writes it, with the metrics that are read out of what a client prints.
 
 use std::collections::BTreeMap;
 use std::path::Path;

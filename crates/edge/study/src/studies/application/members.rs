@@ -1,4 +1,4 @@
-//! The appliances of a study: the one that is measured, and its neighbours.
+//! The appliances of a study: the one that is measured, its tiers and its neighbours.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

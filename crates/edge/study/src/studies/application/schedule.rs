@@ -1,4 +1,4 @@
-//! What a study of an application measures, in which order.
+//! What a study of an application needs of its sides, and measures in which order.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! A study of machines that run at one moment: who runs beside whom, on what.
+//! A study of machines that run at one moment: who runs beside whom, on which disks.
 
 use std::path::{Path, PathBuf};
 
@@ -14,8 +14,8 @@ use crate::disks::images::{Images, ImagesError};
 use crate::environments::{NamedEnvironment, homes, housed, in_words};
 use crate::fence::{FenceDisks, FenceRequest};
 use crate::guests::GuestOptions;
+use crate::machines::{fit, sized};
 use crate::runner::event::Event;
-use crate::runner::job_in_study::{fit, sized};
 use crate::runner::prerequisites::{check_tools, guests_that_fit, lacking_memory};
 use crate::runner::run::Run;
 use crate::setup::Setup;

@@ -1,4 +1,4 @@
-//! Where users find their desktops.
+//! Where users find their desktops: those that a study starts many of, and those that are there.
 
 use std::io;
 use std::net::{TcpStream, ToSocketAddrs};

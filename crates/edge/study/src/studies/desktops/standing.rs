@@ -1,4 +1,4 @@
-//! So many desktops that stand at once.
+//! So many desktops that stand at once, and the pictures that are kept of them.
 
 use std::net::TcpStream;
 use std::time::Duration;

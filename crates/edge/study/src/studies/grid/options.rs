@@ -1,4 +1,4 @@
-//! What studies of a grid have in common: the points, how each is measured, and on what.
+//! What studies of a grid have in common, the points, how each is measured, and on what; and the one that compares any environments.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! A database's root and its populated data, which every start begins with.
+//! A database's root and its populated data, which every start begins with, and how it is reached.
 
 use std::net::SocketAddr;
 

@@ -1,4 +1,4 @@
-//! What a study of a database has left to do, worked out from what is in its folder.
+//! What a study of a database needs of its sides, and what it has left to do, worked out from what is in its folder.
 
 use std::path::Path;
 

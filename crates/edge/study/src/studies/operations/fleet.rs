@@ -1,4 +1,4 @@
-//! The VMs of a run: made, kept account of while operations change them, and removed.
+//! The VMs of a run: made, kept account of while operations change them, and removed; on a platform that may not answer for a while.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};

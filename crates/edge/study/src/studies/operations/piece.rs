@@ -1,4 +1,4 @@
-//! A piece of a run: operations for some time, from an open or a closed loop.
+//! A piece of a run: operations for some time, from an open or a closed loop, each a line of its log and counted in its tally.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};

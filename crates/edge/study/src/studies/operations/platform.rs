@@ -16,8 +16,8 @@ use virtbench_workload::{AccessLine, AccessSpec, JobSpec, LoadSpec};
 
 use crate::environments::MadeEnvironments;
 use crate::guests::GuestChoice;
+use crate::machines::{fit, sized};
 use crate::runner::event::Event;
-use crate::runner::job_in_study::{fit, sized};
 use crate::runner::progress::nanoseconds;
 use crate::runner::run::Run;
 use crate::studies::colocation::NamedJob;

@@ -1,4 +1,5 @@
-//! A run of another study: our own program with the words of that study, into a folder within the platform's run folder.
+//! A run of another study: our own program with the words of that study, into a folder within the platform's run folder; and the host
+//! meanwhile.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,4 +1,5 @@
-//! The study of a platform: a domain at a time, each by the runs of other studies.
+//! The study of a platform: a domain at a time, each by the runs of other studies. What was measured on another host or in other guests
+//! than the run began with does not count.
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! A machine that workloads on files and commands are run on: a VM that is made for it, or the agent on this host.
+//! Where workloads on files and commands are run: a VM that is made for it, or the agent on this host, each on a file system of its own.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! A run of predictions: whatever is missing is measured natively, predicted, and only then tried in the VM.
 //!
-//! What a run of predictions keeps beside its trials: costs, profiles, and what applications begin with. Each is made
+//! Beside its trials it keeps costs, profiles, and what applications begin with. Each is made
 //! under a name that begins with a point, and gets its own only when it is whole.
 
 use std::fs::{self, File};

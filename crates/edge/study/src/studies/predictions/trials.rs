@@ -1,4 +1,4 @@
-//! Both sides of a trial, as they really are: this host, and a VM on it.
+//! Both sides of a trial, as they really are: an application profiled on this host, and run in a VM on it.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};

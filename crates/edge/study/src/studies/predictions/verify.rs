@@ -10,7 +10,7 @@ use super::error::ApplicationsError;
 use super::machine::{VmOptions, WorkloadMachine};
 use super::metric::{Metric, middle};
 use crate::runner::progress::Progress;
-use crate::runner::workload_file::read_workload;
+use crate::user_files::read_workload;
 
 /// What the application did in the VM.
 #[derive(Debug, Clone)]

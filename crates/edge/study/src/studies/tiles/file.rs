@@ -1,4 +1,4 @@
-//! A tile as a user writes it.
+//! A tile as a user writes it, and the tiles that come with the project.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,7 +10,7 @@ use virtbench_record::{TileClient, TileLevels, TileLoad, TileLoadKind, TileMembe
 use virtbench_units::{parse_bytes, parse_duration_ns, parse_positive_duration_ns};
 
 use super::uses;
-use crate::appliances::recipes::{find_recipe, find_recipe_beside};
+use crate::appliances::built::{find_recipe, find_recipe_beside};
 use crate::study_error::StudyError;
 use crate::user_files::read_user_file;
 

@@ -1,4 +1,4 @@
-//! A machine of the user's that runs members: what is sent there, once for a run.
+//! Where tiles run, and whether they have room there; a machine of the user's that runs members: what is sent there, once for a run.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};

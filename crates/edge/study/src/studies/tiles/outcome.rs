@@ -1,4 +1,4 @@
-//! What a generator tells of a member, in one form whatever it was.
+//! What loads a member, a mode of our own program or a client of the user's, and what it tells of the member, in one form whatever it was.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! So many tiles that stand at once.
+//! So many tiles that stand at once: what their members are made of, and run on.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! All generators of all tiles at one time.
+//! All generators of all tiles at one time, with the infrastructure load beside them; the host and its energy, looked at meanwhile.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! Which members of a tile use which: what is valid, and who starts before whom.
+//! Which members of a tile use which: what is valid, who starts before whom, and where members are that run on machines of others.
 
 use virtbench_record::TileMemberPlan;
 use virtbench_users::Address;

@@ -1,19 +1,150 @@
-//! What is to be taken away from machines that ran together.
+//! Machines that ran together: their pages, the sentences to be taken away, and their tables.
 
 use std::collections::BTreeMap;
 
+use maud::{Markup, html};
 use virtbench_model::busy_host;
 use virtbench_model::together::{
-    DeviationAnalysis, DisturbedSet, NeighbourAnalysis, Overload, Region, Shared, far_hosts, loose_starts,
-    machine_numbers,
+    Deviated, DeviationAnalysis, DisturbedSet, DisturbedVm, NeighbourAnalysis, NeighbourMetric, Overload,
+    Region, Shared, analyse_deviation, analyse_neighbours, far_hosts, loose_starts, machine_numbers,
 };
-use virtbench_record::{Better, ColocationPlan, HostUse, MemberStatus, Provenance, SetRecord, SetRole};
+use virtbench_record::{
+    Better, ColocationPlan, HostUse, MachineNumbers, MemberStatus, Provenance, SetRecord, SetRole,
+};
 
-use super::Takeaway;
-use super::cautions::{in_memory, is_emulated, wine};
-use crate::figures::vm_name;
-use crate::format::{MILLISECOND_NS, count, ratio, significant};
-use crate::matrix::Matrix;
+use super::page::document;
+use super::tables::{Cell, header};
+use super::takeaway::Takeaway;
+use super::takeaway::cautions::{in_memory, is_emulated, wine};
+use crate::figures::shares::Matrix;
+use crate::figures::{self, vm_name};
+use crate::format::{MILLISECOND_NS, count, ratio, scaled, set_marks, significant};
+use crate::page::{Head, Section};
+use crate::provenance;
+
+/// What an asterisk beside figures means.
+const NO_FINDING: &str = "* no finding: see what stands above before these figures are used.";
+
+/// What a dagger beside figures means.
+const LOOSE_START: &str =
+    "† its machines did not begin together as exactly as the study needs: see what stands above.";
+
+/// What the page of neighbours says, and its figures.
+pub(crate) fn neighbours_head(
+    facts: &Provenance,
+    records: &[SetRecord],
+    analysis: &NeighbourAnalysis,
+) -> Head<1> {
+    let title = if in_environments(facts) { "Machines side by side" } else { "VMs side by side" };
+    Head {
+        title: title.into(),
+        place: provenance::place(facts),
+        takeaway: of_neighbours(analysis, facts, records),
+        sections: [Section::new(
+            "figures",
+            "Who gets what",
+            "Nothing was measured.",
+            figures::shares(analysis),
+        )],
+    }
+}
+
+/// What the page of deviation says, and its figures.
+pub(crate) fn deviation_head(
+    facts: &Provenance,
+    records: &[SetRecord],
+    analysis: &DeviationAnalysis,
+) -> Head<1> {
+    const UNPAIRED: &str = "No VM was measured both alone and beside others.";
+    let in_environments = in_environments(facts);
+    let title =
+        if in_environments { "Machines alone and beside others" } else { "VMs alone and beside others" };
+    let figures = match Matrix::new(planned_workloads(facts), analysis) {
+        Some(matrix) => figures::matrix(&matrix),
+        None => figures::deviations(analysis),
+    };
+    Head {
+        title: title.into(),
+        place: provenance::place(facts),
+        takeaway: of_deviation(analysis, facts, records),
+        sections: [Section::new("figures", "Deviation", UNPAIRED, figures)],
+    }
+}
+
+/// The page of a run of neighbours.
+pub(crate) fn neighbours_page(provenance: &Provenance, records: &[SetRecord]) -> String {
+    let analysis = analyse_neighbours(provenance, records);
+    let head = neighbours_head(provenance, records, &analysis);
+    let [figures] = &head.sections;
+    let overloaded = analysis.sets.iter().any(|set| set.overload.is_some());
+    let loose = analysis.sets.iter().any(|set| set.loose_start.is_some());
+    let content = html! {
+        (head.plain_opening())
+        (figures.markup())
+        section aria-labelledby="tables" {
+            h2 id="tables" { "Every number of VMs" }
+            @if overloaded { p.hint { (NO_FINDING) } }
+            @if loose { p.hint { (LOOSE_START) } }
+            (neighbours(&analysis))
+        }
+        (tail(provenance, records))
+    };
+    document(&head.title, &provenance.version, &content)
+}
+
+/// The page of a run of deviation.
+pub(crate) fn deviation(provenance: &Provenance, records: &[SetRecord]) -> String {
+    let analysis = analyse_deviation(provenance, records);
+    let head = deviation_head(provenance, records, &analysis);
+    let [figures] = &head.sections;
+    let overloaded = analysis.sets.iter().any(|set| set.overload.is_some());
+    let loose = analysis.sets.iter().any(|set| set.loose_start.is_some());
+    let matrix = Matrix::new(planned_workloads(provenance), &analysis);
+    let content = html! {
+        (head.plain_opening())
+        @if let Some(matrix) = &matrix {
+            section aria-labelledby="planned_workloads" { h2 id="planned_workloads" { "Workloads" } (workloads(matrix)) }
+        }
+        (figures.markup())
+        section aria-labelledby="tables" {
+            h2 id="tables" { "Every VM" }
+            @if overloaded { p.hint { (NO_FINDING) } }
+            @if loose { p.hint { (LOOSE_START) } }
+            (deviations(&analysis))
+        }
+        (tail(provenance, records))
+    };
+    document(&head.title, &provenance.version, &content)
+}
+
+fn planned_workloads(facts: &Provenance) -> &[String] {
+    facts.plan.colocation().map_or(&[][..], |plan| &plan.workloads)
+}
+
+fn in_environments(facts: &Provenance) -> bool {
+    facts.plan.colocation().is_some_and(|plan| !plan.homes.is_empty())
+}
+
+fn tail(facts: &Provenance, records: &[SetRecord]) -> Markup {
+    let plan = facts.plan.colocation().filter(|plan| !plan.homes.is_empty());
+    html! {
+        @if let Some(plan) = plan {
+            section aria-labelledby="machines" {
+                h2 id="machines" { "Machines" }
+                p.hint {
+                    "All were told to begin at one moment, each by its own clock, whose offset and drift were measured by \
+                     round trips before, meanwhile and after. Processor figures are those of each machine's own host; of \
+                     this host's see the tables above."
+                }
+                (machines(&machine_numbers(plan, records)))
+            }
+        }
+        section aria-labelledby="provenance" {
+            h2 id="provenance" { "Provenance" }
+            (provenance::of_sets(facts, records))
+        }
+    }
+}
 
 pub(crate) fn of_neighbours(
     analysis: &NeighbourAnalysis,
@@ -322,4 +453,129 @@ fn of_homes(plan: &ColocationPlan, records: &[SetRecord]) -> Vec<String> {
         ));
     }
     cautions
+}
+
+/// A table for each figure: means, spread, sums, fairness ([Multi-VM 2010], Table 1).
+pub(crate) fn neighbours(analysis: &NeighbourAnalysis) -> Markup {
+    html! {
+        @for metric in analysis.metrics.iter().filter(|metric| !metric.sets.is_empty()) {
+            h3 { (metric.name) }
+            (neighbour_table(analysis, metric))
+        }
+    }
+}
+
+fn neighbour_table(analysis: &NeighbourAnalysis, metric: &NeighbourMetric) -> Markup {
+    let (scale, unit) = scaled(&metric.unit);
+    html! {
+        div.scroll tabindex="0" role="region" aria-label=(format!("{} by number of VMs", metric.name)) {
+            table {
+                thead { tr {
+                    (header("VMs", "", None)) (header("virtual processors", "than the host's", None))
+                    (header("mean of a VM", unit, None)) (header("sd between VMs", "%", None))
+                    (header("sum", unit, None)) (header("sum against one VM", "", None))
+                    (header("Jain's index", "", None)) (header("worst to best", "", None))
+                    (header("Jain's index over time", "mean", None)) (header("least fair interval", "", None))
+                    (header("host CPU", "%", None)) (header("stolen from guests", "%", None))
+                } }
+                tbody { @for shared in &metric.sets { (neighbour_row(analysis, shared, scale)) } }
+            }
+        }
+    }
+}
+
+fn neighbour_row(analysis: &NeighbourAnalysis, shared: &Shared, scale: f64) -> Markup {
+    let set = &analysis.sets[shared.set];
+    html! {
+        tr {
+            td.number { (set.vms) }
+            td { (set.region.name()) (set_marks(set.overload, set.loose_start)) }
+            (Cell::estimate(Some(shared.mean), 1.0 / scale).markup())
+            (Cell::number(shared.stddev_percent()).markup())
+            (Cell::estimate(shared.accumulated, 1.0 / scale).markup())
+            (Cell::ratio(shared.against_one).markup())
+            (Cell::estimate(shared.jain, 1.0).markup())
+            (Cell::estimate(shared.worst_to_best, 1.0).markup())
+            (Cell::estimate(set.interval_fairness, 1.0).markup())
+            (Cell::number(set.worst_interval).markup())
+            (Cell::number(set.host_cpu_percent).markup())
+            (Cell::number(set.guest_steal_percent).markup())
+        }
+    }
+}
+
+/// Each VM alone and beside the others.
+pub(crate) fn deviations(analysis: &DeviationAnalysis) -> Markup {
+    html! {
+        div.scroll tabindex="0" role="region" aria-label="Each VM alone and beside the others" {
+            table {
+                thead { tr {
+                    (header("together", "", None)) (header("VM", "", None)) (header("workload", "", None))
+                    (header("throughput alone", "/s", None)) (header("beside", "/s", None)) (header("deviation", "%", None))
+                    (header("response alone", "ms", None)) (header("beside", "ms", None)) (header("deviation", "%", None))
+                    (header("p99 alone", "ms", None)) (header("beside", "ms", None))
+                } }
+                tbody { @for set in &analysis.sets { @for vm in &set.vms { (deviation_row(set, vm)) } } }
+            }
+        }
+    }
+}
+
+fn deviation_row(set: &DisturbedSet, vm: &DisturbedVm) -> Markup {
+    let cells = |deviated: Option<Deviated>, unit: f64| {
+        html! {
+            (Cell::estimate(deviated.map(|one| one.alone), unit).markup())
+            (Cell::estimate(deviated.map(|one| one.beside), unit).markup())
+            (Cell::estimate(deviated.map(|one| one.delta), 1.0).markup())
+        }
+    };
+    html! {
+        tr {
+            td { (set.name) (set_marks(set.overload, set.loose_start)) } td { (vm_name(vm)) } td { (vm.workload + 1) }
+            (cells(vm.throughput, 1.0))
+            (cells(vm.response, MILLISECOND_NS))
+            @for p99 in vm.p99_ns { (Cell::number(p99.map(|ns| ns / MILLISECOND_NS)).markup()) }
+        }
+    }
+}
+
+/// Where each machine lives, how well it began with the others, and what its host did.
+pub(crate) fn machines(machines: &[MachineNumbers]) -> Markup {
+    html! {
+        div.scroll tabindex="0" role="region" aria-label="Machines and their hosts" {
+            table {
+                thead { tr {
+                    (header("machine", "", None)) (header("lives in", "", None)) (header("measured", "", None))
+                    (header("began late by", "ms, at most", None)) (header("clock offset known to", "ms", None))
+                    (header("clock drift", "ppm, at most", None)) (header("clock jumped by", "ms", None))
+                    (header("its host's CPU", "%", None)) (header("stolen from it", "%", None))
+                    (header("other programs there", "%", None))
+                } }
+                tbody { @for machine in machines { (machine_row(machine)) } }
+            }
+        }
+    }
+}
+
+fn machine_row(machine: &MachineNumbers) -> Markup {
+    let measured = match machine.without_figures {
+        0 => machine.measured.to_string(),
+        lost => format!("{} of {}", machine.measured, machine.measured + lost),
+    };
+    let ms = |ns: Option<f64>| Cell::number(ns.map(|ns| ns / MILLISECOND_NS)).markup();
+    html! {
+        tr {
+            td { (machine.vm) } td { (machine.environment) } td.number { (measured) }
+            (ms(machine.late_ns.map(|ns| ns as f64))) (ms(machine.offset_uncertainty_ns.map(|ns| ns as f64)))
+            (Cell::number(machine.drift_ppm).markup())
+            (ms(machine.clock_jump_ns.map(|ns| ns as f64)))
+            (Cell::number(machine.cpu_percent).markup()) (Cell::number(machine.steal_percent).markup())
+            (Cell::number(machine.others_percent).markup())
+        }
+    }
+}
+
+/// What the numbers of the matrix stand for.
+pub(crate) fn workloads(matrix: &Matrix<'_>) -> Markup {
+    html! { ol { @for workload in matrix.workloads { li { code { (workload) } } } } }
 }

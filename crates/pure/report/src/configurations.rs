@@ -1,19 +1,169 @@
-//! What a reader takes away from configurations compared with each other ([ESX Adapters 2006]).
+//! Configurations compared with each other ([ESX Adapters 2006]): what is written of them, the sentences a reader takes away, and their page.
 
 use std::collections::BTreeSet;
 
+use maud::{Markup, html};
 use virtbench_model::pairwise::{Advice, Finding, Group, LEVEL, Metric, Tally, Use, recommend};
-use virtbench_model::{Span, compare};
+use virtbench_model::{Analysis, Margin, Measurements, Span, analyse, compare};
 use virtbench_record::{
-    GridPlan, GuestsState, Plan, PointRecord, ProcessRole, ProcessUse, Provenance, ResultTable, role_percent,
-    unattributed_percent,
+    GridPlan, GuestsState, Plan, PointRecord, ProcessRole, ProcessUse, Provenance, ResultTable, TableFacts,
+    role_percent, unattributed_percent,
 };
 
-use super::words::{group_name, listed, reach};
-use super::{Takeaway, cautions, reaches};
-use crate::analysed::{Analysed, Source};
-use crate::environments::Environments;
+use super::page::document;
+use super::takeaway::{Takeaway, cautions, group_name, listed, reach, reaches};
 use crate::format::{count, significant, trimmed, whole};
+use crate::page::{Head, Section};
+use crate::rows::{self, CsvError};
+use crate::run::Environments;
+use crate::{figures, provenance, tables};
+
+impl Analysed<'_> {
+    /// One self-contained page.
+    #[must_use]
+    pub fn html(&self) -> String {
+        page(self)
+    }
+}
+
+/// What it says, and its figures.
+pub(crate) fn head(analysed: &Analysed<'_>) -> Head<1> {
+    let (title, place) = match &analysed.source {
+        Source::Run { provenance, .. } => (
+            match &provenance.plan {
+                Plan::Compare(_) => "Storage of several machines".to_owned(),
+                _ => "Virtual disk adapters and backings".to_owned(),
+            },
+            provenance::place(provenance),
+        ),
+        Source::Table(table) => (
+            table.facts.get("title").unwrap_or("Configurations compared").to_owned(),
+            table.facts.get("host").unwrap_or("a table of results").to_owned(),
+        ),
+    };
+    let figures = figures::over_block_sizes(&analysed.analysis);
+    Head {
+        title,
+        place,
+        takeaway: analysed.takeaway(),
+        sections: [Section::new("figures", "Over block sizes", "Nothing was measured.", figures)],
+    }
+}
+
+fn page(analysed: &Analysed<'_>) -> String {
+    let analysis = &analysed.analysis;
+    let head = head(analysed);
+    let [figures] = &head.sections;
+    let version = match &analysed.source {
+        Source::Run { provenance, .. } => provenance.version.as_str(),
+        Source::Table(_) => env!("CARGO_PKG_VERSION"),
+    };
+    let content = html! {
+        (head.plain_opening())
+        section aria-labelledby="kinds" {
+            h2 id="kinds" { "Which one for which kind of I/O" }
+            (tables::kinds(analysis))
+        }
+        (figures.markup())
+        section aria-labelledby="pairs" {
+            h2 id="pairs" { "Each against each" }
+            (tables::matrices(analysis))
+            (tables::verdicts(analysis))
+        }
+        @if let Source::Run { provenance, records } = &analysed.source {
+            (of_run(provenance, records, &analysis.measurements.configurations))
+        }
+        section aria-labelledby="points" {
+            h2 id="points" { "Every point" }
+            (tables::points(analysis))
+            @if let Source::Run { records, .. } = &analysed.source { (tables::repetitions(records)) }
+        }
+        section aria-labelledby="provenance" {
+            h2 id="provenance" { "Provenance" }
+            @match &analysed.source {
+                Source::Run { provenance, records } => (provenance::of_points(provenance, records)),
+                Source::Table(table) => (facts(&table.facts)),
+            }
+        }
+    };
+    document(&head.title, version, &content)
+}
+
+/// What only a run knows: whose the CPU use was, and what its guests found.
+fn of_run(provenance: &Provenance, records: &[PointRecord], configurations: &[String]) -> Markup {
+    html! {
+        section aria-labelledby="accounting" {
+            h2 id="accounting" { "Whose the CPU use was" }
+            @match tables::accounting(records, configurations) {
+                Some(table) => (table),
+                None => p { "No process was told apart in this run." },
+            }
+            @if provenance.idle.is_empty() {
+                p { "What idle guests cost was not measured." }
+            } @else {
+                (tables::idle(&provenance.idle))
+            }
+        }
+        @if !provenance.setups.is_empty() {
+            section aria-labelledby="settings" {
+                h2 id="settings" { "Settings as the guests found them" }
+                (tables::settings(&provenance.setups))
+            }
+        }
+    }
+}
+
+/// What the head of a table says.
+pub(crate) fn facts(facts: &TableFacts) -> Markup {
+    html! { dl.facts { @for (name, value) in &facts.0 { (provenance::fact(name, value)) } } }
+}
+
+/// Where the figures come from.
+#[derive(Debug)]
+pub(crate) enum Source<'a> {
+    /// A run of this program.
+    Run { provenance: &'a Provenance, records: &'a [PointRecord] },
+    /// Somebody's table.
+    Table(&'a ResultTable),
+}
+
+/// Configurations compared with each other: what `virtbench analyse` prints and the page of a study of
+/// adapters shows.
+#[derive(Debug)]
+pub struct Analysed<'a> {
+    pub(crate) source: Source<'a>,
+    /// Everything that follows from the figures.
+    pub analysis: Analysis,
+}
+
+/// Seed of a table's bootstraps: the same table always comes to the same conclusions.
+const TABLE_SEED: u64 = 2_006;
+
+impl<'a> Analysed<'a> {
+    /// The environments of a run.
+    #[must_use]
+    pub fn run(provenance: &'a Provenance, records: &'a [PointRecord], margin: Margin) -> Self {
+        let seed = provenance.plan.seed();
+        let measurements = Measurements::from_records(records, provenance.plan.environments(), seed);
+        Self { source: Source::Run { provenance, records }, analysis: analyse(measurements, margin, seed) }
+    }
+
+    /// The configurations of a table.
+    #[must_use]
+    pub fn table(table: &'a ResultTable, margin: Margin) -> Self {
+        let measurements = Measurements::from_rows(&table.rows, TABLE_SEED);
+        Self { source: Source::Table(table), analysis: analyse(measurements, margin, TABLE_SEED) }
+    }
+
+    /// Every verdict as CSV, a row for each pair, point and quantity; a ratio is that of the first to the
+    /// second, and its interval one of 90 %.
+    ///
+    /// # Errors
+    /// The writer failed, which only an exhausted memory can cause.
+    pub fn verdicts_csv(&self) -> Result<String, CsvError> {
+        rows::verdicts_csv(&self.analysis)
+    }
+}
 
 /// Configurations that a sentence names one by one.
 const NAMED_MOST: usize = 3;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use virtbench_agent::protocol::enclosing::{EncloseOrder, Enclosed, EnclosingReply, EnclosingRequest, Piece};
+use virtbench_agent::protocol::appliance::{EncloseOrder, Enclosed, EnclosingReply, EnclosingRequest, Piece};
 use virtbench_agent::protocol::{Reply, Request};
 
 use super::{ANSWER_LIMIT, Connection, ConnectionError, unexpected};

@@ -1,40 +1,208 @@
-//! The end that sends and counts.
+//! A network path is measured between two agents: one answers, the other sends and counts.
 
+use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use virtbench_engine::monotonic_ns;
 
-use super::latencies::Latencies;
-use crate::measured_stream::{CALL_LIMIT, connect};
+use crate::interface::{set_address, set_mtu, set_up};
+use crate::path_cost::{self, CALL_LIMIT, IDLE_LIMIT, connect, kind_of};
+use crate::protocol::network::{
+    BLOCK_BYTES, COUNT, ECHO, JoinOrder, NetworkOrder, NetworkOutcome, NetworkReply, NetworkRequest, ONCE,
+    SINK, SOURCE, Traffic,
+};
+use crate::protocol::{FailureKind, Reply};
+
+/// Does what takes no time; nothing where something is to be measured.
+pub(crate) fn answer_at_once(request: &NetworkRequest) -> Option<Reply> {
+    let done = match request {
+        NetworkRequest::Join(order) => join(order).map(|()| NetworkReply::Joined),
+        NetworkRequest::Serve { port } => serve(*port)
+            .map(|port| NetworkReply::Served { port })
+            .map_err(|error| format!("port {port} cannot be served: {error}")),
+        NetworkRequest::Measure(_) => return None,
+    };
+    Some(reply(done))
+}
+
+/// Measures. `measuring` is called once what passes counts.
+pub(crate) fn measure(
+    request: &NetworkRequest,
+    is_stopped: &dyn Fn() -> bool,
+    measuring: impl FnOnce(),
+) -> Reply {
+    let NetworkRequest::Measure(order) = request else {
+        return reply(Err("this is answered at once".to_owned()));
+    };
+    let [a, b, c, d] = order.address;
+    let at = Ipv4Addr::new(a, b, c, d);
+    let measured = measure_to(order, is_stopped, measuring);
+    reply(measured.map(NetworkReply::Measured).map_err(|error| format!("the path to {at}: {error}")))
+}
+
+fn join(order: &JoinOrder) -> Result<(), String> {
+    let failed = |error| format!("the interface {} cannot be used: {error}", order.interface);
+    if let Some(mtu) = order.mtu {
+        set_mtu(&order.interface, mtu).map_err(failed)?;
+    }
+    set_address(&order.interface, order.address.into(), order.prefix).map_err(failed)?;
+    set_up(&order.interface).map_err(failed)
+}
+
+fn reply(done: Result<NetworkReply, String>) -> Reply {
+    match done {
+        Ok(reply) => Reply::Network(reply),
+        Err(message) => Reply::Failed { kind: FailureKind::Run, message },
+    }
+}
+
+/// How long a connection may take to say what it is for.
+const KIND_LIMIT: Duration = Duration::from_secs(5);
+
+/// Connections at once that carry a stream.
+const MOST_STREAMS: usize = 256;
+
+/// Series of datagrams that are remembered.
+const MOST_SERIES: usize = 64;
+
+/// What of the datagrams may wait to be counted, in bytes: a burst while the processor does something else.
+const WAITING_BYTES: usize = 4 << 20;
+
+/// Ports that are tried where one is taken.
+const TRIES: usize = 20;
+
+/// How many datagrams of each series have arrived.
+type Arrived = Arc<Mutex<BTreeMap<u64, u64>>>;
+
+/// Answers on a TCP and a UDP port of one number from now on, until the agent ends: this one, or where it is taken another, which is
+/// returned.
+///
+/// # Errors
+/// None is left.
+fn serve(port: u16) -> io::Result<u16> {
+    let (listener, datagrams) = both(port).or_else(|error| match error.kind() {
+        // A free TCP port may be taken for UDP.
+        io::ErrorKind::AddrInUse => (0..TRIES).map(|_| both(0)).find(Result::is_ok).unwrap_or(Err(error)),
+        _ => Err(error),
+    })?;
+    let port = listener.local_addr()?.port();
+    // What the host allows is enough where it allows less.
+    let _ = socket2::SockRef::from(&datagrams).set_recv_buffer_size(WAITING_BYTES);
+    let arrived = Arrived::default();
+    let counted = Arc::clone(&arrived);
+    thread::Builder::new().name("datagrams".into()).spawn(move || count(&datagrams, &counted))?;
+    thread::Builder::new().name("far end".into()).spawn(move || accept(&listener, &arrived))?;
+    Ok(port)
+}
+
+/// Both ports of a number; of any that is free where it is zero.
+fn both(port: u16) -> io::Result<(TcpListener, UdpSocket)> {
+    let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, port))?;
+    let datagrams = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, listener.local_addr()?.port()))?;
+    Ok((listener, datagrams))
+}
+
+fn accept(listener: &TcpListener, arrived: &Arrived) {
+    let mut threads: Vec<thread::JoinHandle<()>> = Vec::new();
+    for mut stream in listener.incoming().flatten() {
+        // Connections one after the other are answered here, so that no thread is part of what they cost.
+        let Ok(kind) = kind_of(&mut stream, KIND_LIMIT) else { continue };
+        if kind == ONCE {
+            let _ = stream.write_all(&[ONCE]);
+            continue;
+        }
+        threads.retain(|thread| !thread.is_finished());
+        // One more is hung up on.
+        if threads.len() < MOST_STREAMS {
+            let arrived = Arc::clone(arrived);
+            let answer = move || drop(answer(kind, stream, &arrived));
+            threads.extend(thread::Builder::new().spawn(answer));
+        }
+    }
+}
+
+fn answer(kind: u8, mut stream: TcpStream, arrived: &Arrived) -> io::Result<()> {
+    if kind != COUNT {
+        return path_cost::answer(kind, stream);
+    }
+    stream.set_read_timeout(Some(IDLE_LIMIT))?;
+    stream.set_write_timeout(Some(IDLE_LIMIT))?;
+    let mut series = [0; 8];
+    stream.read_exact(&mut series)?;
+    let series = u64::from_le_bytes(series);
+    let count = arrived.lock().unwrap_or_else(PoisonError::into_inner).get(&series).copied();
+    stream.write_all(&count.unwrap_or(0).to_le_bytes())
+}
+
+fn count(datagrams: &UdpSocket, arrived: &Arrived) {
+    let mut block = vec![0; 1 << 16];
+    loop {
+        // What a firewall refuses on the way back is an error of the next call.
+        let Ok(bytes) = datagrams.recv(&mut block) else { continue };
+        let Some(series) = block[..bytes].first_chunk() else { continue };
+        let mut all = arrived.lock().unwrap_or_else(PoisonError::into_inner);
+        *all.entry(u64::from_le_bytes(*series)).or_default() += 1;
+        while all.len() > MOST_SERIES {
+            all.pop_first();
+        }
+    }
+}
+
+/// Ranges between a power of two and the next: each is at most 1/32 of its value wide.
+const PARTS: u64 = 32;
+
+/// Times in nanoseconds, counted by range.
+#[derive(Debug, Default)]
+struct Latencies(BTreeMap<u64, u64>);
+
+impl Latencies {
+    fn add(&mut self, ns: u64) {
+        *self.0.entry(upper_end(ns)).or_default() += 1;
+    }
+
+    /// The upper end of each range that holds something, and how many.
+    fn into_counts(self) -> Vec<(u64, u64)> {
+        self.0.into_iter().collect()
+    }
+}
+
+/// The upper end of the range of a time.
+fn upper_end(ns: u64) -> u64 {
+    let power = 1_u64 << ns.max(1).ilog2();
+    let width = (power / PARTS).max(1);
+    (ns / width).saturating_add(1).saturating_mul(width) - 1
+}
 
 /// The number of the error that the system has no room for another datagram now.
 #[cfg(unix)]
 const NO_BUFFERS: i32 = rustix::io::Errno::NOBUFS.raw_os_error();
+
 /// `WSAENOBUFS`.
 #[cfg(windows)]
 const NO_BUFFERS: i32 = 10_055;
-use crate::protocol::network::{
-    BLOCK_BYTES, COUNT, ECHO, NetworkOrder, NetworkOutcome, ONCE, SINK, SOURCE, Traffic,
-};
 
 /// Between two looks at whether it is over.
 const PAUSE: Duration = Duration::from_millis(5);
+
 /// How long datagrams may be on their way after the last was sent.
 const ARRIVAL: Duration = Duration::from_millis(300);
+
 /// How often datagrams are sent between two looks at the clock.
 const BATCH: u64 = 32;
+
 /// Connections at once.
-const MOST_STREAMS: u32 = 128;
+const MOST_STREAMS_SENT: u32 = 128;
 
 /// Measures the path to the other end.
 ///
 /// # Errors
 /// It cannot be reached, hangs up, or does not answer; it was stopped; the order makes no sense.
-pub(super) fn measure(
+fn measure_to(
     order: &NetworkOrder,
     is_stopped: &dyn Fn() -> bool,
     measuring: impl FnOnce(),
@@ -90,7 +258,7 @@ impl Far<'_> {
     /// Bytes by so many connections at once. To the other end what its sinks have counted would hold what passed before and what was
     /// still in buffers, so both directions are counted where the bytes are handed over, in the middle of a steady flow.
     fn streams(&self, streams: u32, kind: u8, measuring: impl FnOnce()) -> io::Result<NetworkOutcome> {
-        if !(1..=MOST_STREAMS).contains(&streams) {
+        if !(1..=MOST_STREAMS_SENT).contains(&streams) {
             let why = format!("{streams} streams: 1 to {MOST_STREAMS} are possible");
             return Err(io::Error::new(ErrorKind::InvalidInput, why));
         }
@@ -259,7 +427,21 @@ fn nanoseconds(time: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::network::far_end::serve;
+    use crate::network::serve;
+
+    #[test]
+    fn a_range_holds_what_is_in_it_and_is_narrow() {
+        for ns in [0, 1, 31, 32, 33, 63, 64, 1_000, 123_456_789, u64::MAX / 2] {
+            let end = upper_end(ns);
+            assert!(end >= ns && end - ns <= ns / PARTS, "{ns}: {end}");
+            assert_eq!(upper_end(end), end, "the end is in its own range");
+        }
+        let mut all = Latencies::default();
+        for ns in [100_000, 100_001, 5_000] {
+            all.add(ns);
+        }
+        assert_eq!(all.into_counts().iter().map(|(_, count)| count).sum::<u64>(), 3);
+    }
 
     fn never() -> bool {
         false
@@ -287,7 +469,7 @@ mod tests {
         ];
         for traffic in kinds {
             let mut calls = 0;
-            let outcome = measure(&order(port, traffic), &never, || calls += 1).unwrap();
+            let outcome = measure_to(&order(port, traffic), &never, || calls += 1).unwrap();
             assert!(calls == 1 && outcome.bytes > 0 && outcome.elapsed_ns >= 200_000_000, "{outcome:?}");
             let times: u64 = outcome.latencies.iter().map(|(_, count)| count).sum();
             match traffic {
@@ -301,13 +483,13 @@ mod tests {
     #[test]
     fn what_cannot_be_reached_or_makes_no_sense_is_an_error() {
         let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let error = measure(&order(closed, Traffic::Requests), &never, || ()).unwrap_err();
+        let error = measure_to(&order(closed, Traffic::Requests), &never, || ()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
         let port = far_end();
         for traffic in
             [Traffic::To { streams: 0 }, Traffic::From { streams: 1000 }, Traffic::Datagrams { bytes: 7 }]
         {
-            let error = measure(&order(port, traffic), &never, || ()).unwrap_err();
+            let error = measure_to(&order(port, traffic), &never, || ()).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidInput, "{traffic:?}");
         }
     }
@@ -317,7 +499,7 @@ mod tests {
         let port = far_end();
         let other = serve(port).unwrap();
         assert_ne!(port, other);
-        assert!(measure(&order(other, Traffic::Requests), &never, || ()).unwrap().completed > 0);
+        assert!(measure_to(&order(other, Traffic::Requests), &never, || ()).unwrap().completed > 0);
     }
 
     #[test]
@@ -325,10 +507,10 @@ mod tests {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let hang_up = thread::spawn(move || drop(listener.accept().unwrap()));
-        assert!(measure(&order(port, Traffic::From { streams: 1 }), &never, || ()).is_err());
+        assert!(measure_to(&order(port, Traffic::From { streams: 1 }), &never, || ()).is_err());
         hang_up.join().unwrap();
         for traffic in [Traffic::To { streams: 1 }, Traffic::Requests, Traffic::Datagrams { bytes: 64 }] {
-            let error = measure(&order(far_end(), traffic), &|| true, || ()).unwrap_err();
+            let error = measure_to(&order(far_end(), traffic), &|| true, || ()).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Interrupted, "{traffic:?}");
         }
     }

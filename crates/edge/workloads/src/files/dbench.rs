@@ -1,4 +1,4 @@
-//! One client: what each request means to a file system, as a file server would do it.
+//! dbench: clients that replay a loadfile, each in a folder of its own.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, FileTimes, OpenOptions};
@@ -12,25 +12,46 @@ use virtbench_host::free_bytes;
 use virtbench_units::SeedSequence;
 use virtbench_workload::files::{DbenchAction, DbenchOp, DbenchSpec, FileSpec};
 
-use super::names::{Names, resolve};
-use crate::files::board::{Board, Ended};
+use crate::files::board::{Board, Ended, FilesError, is_full};
 use crate::files::calls::{is_of_folder, lock_range, open_folder, open_for_times, unlock_range};
-use crate::files::error::{FilesError, is_full};
-use crate::files::pace::{Pacer, sleep_until};
-use crate::files::phase::Phase;
+use crate::files::folder::Folder;
+use crate::files::threads::{Pacer, Phase, Threads, sleep_until};
+
+/// Starts the clients.
+pub(crate) fn start(
+    spec: &FileSpec,
+    seed: u64,
+    load: &Arc<DbenchSpec>,
+    folder: &Folder,
+    phase: &Phase,
+) -> Result<Threads, FilesError> {
+    let mut threads = Threads::new(Arc::clone(&phase.board));
+    for number in 0..load.clients {
+        let client = Client::new(spec, seed, load, folder.path(), phase, number)?;
+        threads.start(number, move |_| client.run())?;
+    }
+    Ok(threads)
+}
 
 /// The most files a client has open, as in dbench.
 const MAX_OPEN: usize = 200;
+
 /// The most bytes that one request moves.
 const MAX_REQUEST: u32 = 1 << 24;
+
 /// `FILE_DIRECTORY_FILE` of a create request's options.
 const DIRECTORY: u32 = 0x1;
+
 /// A create request's dispositions: make it, open or make it, empty it, empty or make it.
 const CREATE: u32 = 2;
+
 const OPEN_IF: u32 = 3;
+
 const OVERWRITE: u32 = 4;
+
 const OVERWRITE_IF: u32 = 5;
 
+/// One client: what each request means to a file system, as a file server would do it.
 pub(crate) struct Client {
     load: Arc<DbenchSpec>,
     board: Arc<Board>,
@@ -288,5 +309,59 @@ fn find_first(path: &Path, most: u32) {
     }
     if let Some(Ok(entries)) = path.parent().map(fs::read_dir) {
         let _ = entries.take(most as usize).count();
+    }
+}
+
+/// The client whose requests were recorded.
+const RECORDED: &str = "client1";
+
+/// Turns names into paths below the folder, with the client's own name in the place of the recorded one.
+#[derive(Debug)]
+pub(crate) struct Names {
+    root: PathBuf,
+    client: String,
+}
+
+impl Names {
+    /// The names of client number `number`, counted from 0.
+    pub(crate) fn new(root: &Path, number: u32) -> Self {
+        Self { root: root.to_owned(), client: format!("client{}", number + 1) }
+    }
+
+    /// The path of a name.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.root.join(name.replace(RECORDED, &self.client).trim_start_matches('/'))
+    }
+
+    /// The client's own folder.
+    pub(crate) fn own(&self) -> PathBuf {
+        self.root.join("clients").join(&self.client)
+    }
+}
+
+/// What a file server does to find a name that may be written in other letters: it looks it up, and
+/// where it is not there goes through the whole folder. Says whether it is there as written.
+pub(crate) fn resolve(path: &Path) -> bool {
+    if fs::metadata(path).is_ok() {
+        return true;
+    }
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return false };
+    if let Ok(entries) = fs::read_dir(folder) {
+        let same = |entry: &fs::DirEntry| entry.file_name().eq_ignore_ascii_case(name);
+        // What is found is not used: dbench measures the way there.
+        let _ = entries.flatten().find(same);
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_client_has_names_of_its_own() {
+        let names = Names::new(Path::new("/d"), 6);
+        assert_eq!(names.path("/clients/client1/~dmtmp/a.doc"), Path::new("/d/clients/client7/~dmtmp/a.doc"));
+        assert_eq!(names.own(), Path::new("/d/clients/client7"));
     }
 }

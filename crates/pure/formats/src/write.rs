@@ -1,13 +1,87 @@
-//! A fio job file from a load.
+//! Loads into other tools' formats.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use thiserror::Error;
 use virtbench_workload::{
-    AccessSpec, Amount, Arrivals, EngineKind, FlushKind, LoadSpec, Placement, WriteSync,
+    AccessSpec, Amount, Arrivals, Content, EngineKind, FlushKind, LoadSpec, Placement, WriteSync,
 };
 
-use super::{Inexpressible, Refusal, alike};
-use crate::import::ImportedJob;
+use crate::import::{FORMAT_VERSION, ImportedJob, JsonJob, JsonLoad};
+
+/// A load that a format cannot say.
+#[derive(Debug, Error, PartialEq, Eq)]
+#[error("job {job:?}: {tool} cannot say {what}")]
+pub struct Inexpressible {
+    /// The job's name.
+    pub job: String,
+    /// The tool whose format it is.
+    pub tool: &'static str,
+    /// What cannot be said.
+    pub what: String,
+}
+
+/// Writes virtbench's own format (docs/formats.md).
+///
+/// # Errors
+/// Only where a number is not finite, which a valid load does not have.
+pub fn write_json(jobs: &[ImportedJob]) -> Result<String, serde_json::Error> {
+    let jobs = jobs.iter().cloned().map(|ImportedJob { name, load, target, size_bytes, .. }| JsonJob {
+        name,
+        target,
+        size_bytes,
+        load,
+    });
+    let mut text = serde_json::to_string_pretty(&JsonLoad { format: FORMAT_VERSION, jobs: jobs.collect() })?;
+    text.push('\n');
+    Ok(text)
+}
+
+/// Refuses with the job and the tool named.
+struct Refusal<'a> {
+    job: &'a str,
+    tool: &'static str,
+}
+
+impl Refusal<'_> {
+    fn unless(&self, can: bool, what: impl Into<String>) -> Result<(), Inexpressible> {
+        if can { Ok(()) } else { Err(self.error(what)) }
+    }
+
+    fn error(&self, what: impl Into<String>) -> Inexpressible {
+        Inexpressible { job: self.job.to_owned(), tool: self.tool, what: what.into() }
+    }
+
+    /// A number of whole units.
+    fn whole(&self, ns: u64, unit_ns: u64, what: &str) -> Result<u64, Inexpressible> {
+        self.unless(ns.is_multiple_of(unit_ns), format!("a {what} of {ns} ns"))?;
+        Ok(ns / unit_ns)
+    }
+
+    /// A name that stands on a line of its own.
+    fn name(&self, forbidden: &[char]) -> Result<&str, Inexpressible> {
+        let name = self.job.trim();
+        let plain = !name.is_empty()
+            && name.len() == self.job.len()
+            && !name.contains(|c: char| c.is_control() || forbidden.contains(&c));
+        self.unless(plain, "that name")?;
+        Ok(name)
+    }
+}
+
+/// Whether all lines agree in everything but size, share, direction and alignment to the size.
+fn alike(access: &AccessSpec) -> bool {
+    access.lines.first().is_none_or(|first| {
+        access.lines.iter().all(|line| {
+            line.random_percent.to_bits() == first.random_percent.to_bits()
+                && line.delay_ns == first.delay_ns
+                && line.burst == first.burst
+                && line.placement == first.placement
+                && line.trim_percent.to_bits() == first.trim_percent.to_bits()
+        })
+    })
+}
 
 /// Writes a job file in which the jobs run one after another.
 ///
@@ -241,4 +315,133 @@ fn rounded(value: f64) -> f64 {
 
 fn whole(value: f64) -> bool {
     value.fract() == 0.0 && value >= 0.0
+}
+
+const SECTOR_BYTES: u64 = 512;
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// Writes a configuration with one manager. Iometer has one set-up and one list of workers for all:
+/// the jobs must agree in everything but their access specifications.
+///
+/// # Errors
+/// Something Iometer has no words for: rates, flushes, trims, skewed placement, times that are no
+/// whole seconds, jobs that differ in workers, targets or times.
+pub fn write_icf(jobs: &[ImportedJob]) -> Result<String, Inexpressible> {
+    let Some(first) = jobs.first() else {
+        return Err(Refusal { job: "", tool: "Iometer" }.error("a file without jobs"));
+    };
+    let mut names = BTreeSet::new();
+    for job in jobs {
+        check(job, first)?;
+        let refusal = Refusal { job: &job.name, tool: "Iometer" };
+        refusal.name(&[',', '\''])?;
+        refusal.unless(names.insert(&job.name), "two specifications of one name")?;
+    }
+    let refusal = Refusal { job: &first.name, tool: "Iometer" };
+    let seconds = refusal.whole(first.load.time_ns, SECOND_NS, "run time")?;
+    let ramp = refusal.whole(first.load.ramp_ns, SECOND_NS, "ramp-up")?;
+    let (hours, minutes, rest) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    let mut out = String::from("Version 1.1.0 \n");
+    let _ = write!(
+        out,
+        "'TEST SETUP ====================================================================\n\
+         'Test Description\n\tWritten by virtbench\n'Run Time\n'\thours      minutes    seconds\n\
+         \t{hours:<11}{minutes:<11}{rest}\n'Ramp Up Time (s)\n\t{ramp}\n\
+         'Default Disk Workers to Spawn\n\t{}\n'Record Results\n\tALL\n'Test Type\n\tNORMAL\n'END test setup\n\
+         'ACCESS SPECIFICATIONS =========================================================\n",
+        first.load.workers
+    );
+    for job in jobs {
+        access(&mut out, job)?;
+    }
+    out.push_str("'END access specifications\n");
+    out.push_str("'MANAGER LIST ==================================================================\n");
+    out.push_str("'Manager ID, manager name\n\t1,virtbench\n'Manager network address\n\t\n");
+    for number in 1..=first.load.workers {
+        worker(&mut out, number, jobs, first);
+    }
+    out.push_str("'End manager\n'END manager list\nVersion 1.1.0 \n");
+    Ok(out)
+}
+
+fn check(job: &ImportedJob, first: &ImportedJob) -> Result<(), Inexpressible> {
+    let refusal = Refusal { job: &job.name, tool: "Iometer" };
+    let load = &job.load;
+    refusal.unless(load.rate.is_none(), "a rate")?;
+    refusal.unless(load.flush_every.is_none(), "flushes")?;
+    refusal.unless(!load.verify, "verification")?;
+    refusal.unless(load.content == Content::default() && load.pattern.is_empty(), "what is written")?;
+    refusal.unless(load.write_sync == WriteSync::None && !load.flush_at_end, "writes that are durable")?;
+    refusal.unless(load.start_bytes.is_multiple_of(SECTOR_BYTES), "a start within a sector")?;
+    refusal.unless(load.engine == EngineKind::IoUring && load.direct, "buffered or blocking I/O")?;
+    refusal.unless(load.processors.is_empty(), "processors")?;
+    let common = |job: &ImportedJob| {
+        let load = &job.load;
+        (
+            load.workers,
+            load.outstanding,
+            load.seed,
+            load.time_ns,
+            load.ramp_ns,
+            job.size_bytes,
+            job.target.clone(),
+            load.start_bytes,
+        )
+    };
+    refusal
+        .unless(common(job) == common(first), "jobs that differ in more than their access specification")?;
+    refusal
+        .unless(job.size_bytes.is_none_or(|bytes| bytes.is_multiple_of(SECTOR_BYTES)), "part of a sector")?;
+    let target = job.target.as_deref().unwrap_or("/");
+    let plain = target.starts_with('/') && target.trim() == target && !target.contains(char::is_control);
+    refusal.unless(plain, format!("the target {target:?}"))
+}
+
+fn access(out: &mut String, job: &ImportedJob) -> Result<(), Inexpressible> {
+    let refusal = Refusal { job: &job.name, tool: "Iometer" };
+    let _ = write!(
+        out,
+        "'Access specification name,default assignment\n\t{},NONE\n\
+         'size,% of size,% reads,% random,delay,burst,align,reply\n",
+        job.name
+    );
+    for line in &job.load.access.lines {
+        refusal.unless(line.trim_percent <= 0.0, "trims")?;
+        refusal.unless(line.placement == Placement::Uniform, "skewed placement")?;
+        refusal.unless(line.share_percent > 0.0, "a line without a share")?;
+        let delay = refusal.whole(line.delay_ns, 1_000_000, "delay")?;
+        let _ = writeln!(
+            out,
+            "\t{},{},{},{},{delay},{},{},0",
+            line.size_bytes,
+            line.share_percent,
+            line.read_percent,
+            line.random_percent,
+            line.burst,
+            line.align_bytes
+        );
+    }
+    Ok(())
+}
+
+fn worker(out: &mut String, number: u32, jobs: &[ImportedJob], first: &ImportedJob) {
+    let sectors = first.size_bytes.unwrap_or(0) / SECTOR_BYTES;
+    let start = first.load.start_bytes / SECTOR_BYTES;
+    let _ = write!(
+        out,
+        "'Worker\n\tWorker {number}\n'Worker type\n\tDISK\n'Default target settings for worker\n\
+         'Number of outstanding IOs,test connection rate,transactions per connection,use fixed seed,fixed seed value\n\
+         \t{},DISABLED,1,ENABLED,{}\n'Disk maximum size,starting sector,Data pattern\n\t{sectors},{start},2\n\
+         'End default target settings for worker\n'Assigned access specs\n",
+        first.load.outstanding, first.load.seed
+    );
+    for job in jobs {
+        let _ = writeln!(out, "\t{}", job.name);
+    }
+    out.push_str("'End assigned access specs\n'Target assignments\n");
+    if let Some(target) = &first.target {
+        let _ = write!(out, "'Target\n\t{target}\n'Target type\n\tDISK\n'End target\n");
+    }
+    out.push_str("'End target assignments\n'End worker\n");
 }

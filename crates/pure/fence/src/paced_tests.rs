@@ -1,7 +1,6 @@
 use super::*;
-use crate::account::Tally;
 use crate::predict::{FastPredictor, Knot, Predictors, SlowPredictor};
-use crate::types::{DeviceOp, DiskId, IoId};
+use crate::types::{DeviceOp, DiskId, IoId, Tally};
 
 const MS: u64 = 1_000_000;
 

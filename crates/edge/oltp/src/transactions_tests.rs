@@ -5,16 +5,15 @@ use std::sync::atomic::AtomicBool;
 use virtbench_record::{DatabaseKind, OltpKind};
 
 use super::*;
-use crate::blocking::{connected, wait};
-use crate::call::bare;
+use crate::address::Manner;
 use crate::draws::Constants;
 use crate::input::Terminal;
 use crate::local_server::LocalServer;
-use crate::manner::Manner;
 use crate::mark;
 use crate::populate::populate;
 use crate::population::Population;
-use crate::statement::One;
+use crate::session::{connected, wait};
+use crate::statement::{One, bare};
 use crate::tables::Table;
 
 /// More than 16 bits with a sign hold.

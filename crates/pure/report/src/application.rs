@@ -1,4 +1,5 @@
-//! An application on several sides: the sentences a reader takes away, its numbers and figures, its page and its rows of CSV; the same of a study that runs it alone and beside neighbours.
+//! An application on several sides: the sentences a reader takes away, its numbers and figures, its page and its rows of CSV;
+//! the same of a study that runs it alone and beside neighbours.
 
 use csv::Writer;
 use maud::{Markup, html};

@@ -1,4 +1,5 @@
-//! Configurations compared with each other ([ESX Adapters 2006]): what is written of them, the sentences a reader takes away, and their page.
+//! Configurations compared with each other ([ESX Adapters 2006]): what is written of them, the sentences a reader takes away,
+//! and their page.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,5 @@
-//! The numbers behind the figures, in tables that a script sorts by a click on a header; the first of them is whose the host's CPU use was.
+//! The numbers behind the figures, in tables that a script sorts by a click on a header; the first of them is whose the host's
+//! CPU use was.
 
 mod configurations;
 

@@ -1,4 +1,5 @@
-//! Native against VM at every point: their ratios beside each other, ascending ([ESX Disk 2003], Figure 8), and what an I/O costs the host's processors ([ESX Adapters 2006]).
+//! Native against VM at every point: their ratios beside each other, ascending ([ESX Disk 2003], Figure 8), and what an I/O
+//! costs the host's processors ([ESX Adapters 2006]).
 
 use virtbench_chart::{Axis, Chart, Form, Look, Point, Rule, Scale, Series};
 use virtbench_model::{CurvePoint, Side, Span};

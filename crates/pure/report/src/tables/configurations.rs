@@ -1,4 +1,5 @@
-//! Tables of configurations that are compared with each other: what to use for which kind of I/O, what they are, every point, and every pair.
+//! Tables of configurations that are compared with each other: what to use for which kind of I/O, what they are, every point,
+//! and every pair.
 
 use maud::{Markup, html};
 use virtbench_model::pairwise::{Advice, Finding, Group, Kind, Metric, Pair, PairPoint, Standing, Tally};

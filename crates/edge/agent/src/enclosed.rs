@@ -15,9 +15,9 @@ use rustix::io::{FdFlags, fcntl_setfd};
 use crate::enclosure::{
     INTERFACE, Limits, LoopCache, LoopDevice, OwnNetwork, join_bridge, processors_in_turn, usable_processors,
 };
-use crate::greeting::hello;
-use crate::protocol::enclosing::{EncloseOrder, Enclosed, EnclosingReply, EnclosingRequest};
+use crate::protocol::appliance::{EncloseOrder, Enclosed, EnclosingReply, EnclosingRequest};
 use crate::protocol::{FailureKind, ProtocolError, Reply, Request, receive, send};
+use crate::session::hello;
 use crate::stored_file::{copy, is_plain};
 use crate::work_folder::beside;
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use rustix::process::geteuid;
 
 use crate::enclosure::{LoopDevice, check_bridge};
-use crate::protocol::enclosing::{EnclosingReply, EnclosingRequest};
+use crate::protocol::appliance::{EnclosingReply, EnclosingRequest};
 use crate::protocol::{FailureKind, Reply};
 use crate::stored_file::store;
 

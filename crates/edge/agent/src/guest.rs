@@ -14,10 +14,9 @@ use rustix::mount::{MountFlags, mount};
 use rustix::system::{RebootCommand, finit_module, reboot};
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 
-use crate::heard::{Heard, Watched};
 use crate::protocol::PORT_NAME;
 use crate::serial_link::guest_ends;
-use crate::session::{Accounts, serve};
+use crate::session::{Accounts, Heard, Watched, serve};
 
 /// The file in the initramfs that names the modules to load: a path a line, in load order.
 pub const MODULE_LIST: &str = "/modules.list";

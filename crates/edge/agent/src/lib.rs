@@ -44,17 +44,14 @@ mod folder_lock;
 #[cfg(windows)]
 #[path = "windows/folder_lock.rs"]
 mod folder_lock;
-mod greeting;
 #[cfg(unix)]
 mod guest;
-mod heard;
 #[cfg(unix)]
 pub mod interface;
 #[cfg(windows)]
 #[path = "windows/interface.rs"]
 mod interface;
 mod job;
-mod measured_stream;
 mod network;
 mod path_cost;
 pub mod protocol;
@@ -73,14 +70,13 @@ mod work_folder;
 pub use alone::run_alone;
 #[cfg(unix)]
 pub use console::Console;
-pub use greeting::greeting;
 #[cfg(unix)]
 pub use guest::{HERE, LINE, MODULE_LIST, STAY, WATCH, run_as_init};
 pub use path_cost::{PATH_FLOW, measure_path_cost};
 pub use remote::{Role, run_remotely};
 #[cfg(unix)]
 pub use serial_link::carry_as_host;
-pub use session::{Accounts, serve};
+pub use session::{Accounts, greeting, serve};
 #[cfg(windows)]
 pub use session_words::run_session;
 /// The agent's clock, which is also the engine's.

@@ -26,10 +26,7 @@
 //! again. Neither side trusts the other with more than [`MAX_FRAME_BYTES`].
 
 pub mod appliance;
-pub mod enclosing;
 pub mod network;
-pub mod path;
-pub mod session;
 
 use std::io::{self, Read, Write};
 use std::time::Duration;
@@ -40,9 +37,8 @@ use thiserror::Error;
 use virtbench_record::{CrossingCost, DeviceFacts, HostFacts, HostUse, JobOutcome, TargetFacts};
 use virtbench_workload::JobSpec;
 
-use appliance::{ApplianceReply, ApplianceRequest};
-use enclosing::{EnclosingReply, EnclosingRequest};
-use network::{NetworkReply, NetworkRequest};
+use self::appliance::{ApplianceReply, ApplianceRequest, EnclosingReply, EnclosingRequest};
+use self::network::{NetworkReply, NetworkRequest};
 
 /// Version of the protocol. Host and agent come from one build, so any difference is refused.
 pub const VERSION: u32 = 10;
@@ -306,10 +302,30 @@ pub fn receive<T: DeserializeOwned>(reader: &mut impl Read) -> Result<T, Protoco
     Ok(serde_json::from_slice(&body)?)
 }
 
+/// The line with which an agent that listens names its port.
+pub const LISTENS: &str = "virtbench-agent listens ";
+
+/// The word before an order on its command line.
+pub const SESSION: &str = "--session";
+
+/// An order, which is JSON in Base64 on its command line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionOrder {
+    /// SHA-256 of the agent's program, in hexadecimal digits.
+    pub digest: String,
+    /// The folder to work in; a relative one begins where the session does, in the user's own folder.
+    pub folder: String,
+    /// The agent's name where several share the folder.
+    pub name: Option<String>,
+    /// Where the session's own streams do not reach the agent: it listens on loopback for one connection that begins with this word.
+    pub secret: Option<String>,
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     #[test]
     fn messages_travel() {

@@ -10,9 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::departure::Departure;
 use crate::enclosed::{self, Enclosure};
-use crate::heard::{Heard, Watched};
 use crate::protocol::{NOT_READY, READY};
-use crate::session::{Accounts, serve};
+use crate::session::{Accounts, Heard, Watched, serve};
 use crate::work_folder::{WorkFolder, sweep};
 
 /// What an agent on another machine is for.

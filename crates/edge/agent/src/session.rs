@@ -1,25 +1,26 @@
 //! The agent's side of the conversation: one host, one job at a time.
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
+use std::thread::{self, available_parallelism};
 use std::time::{Duration, Instant};
 
 use virtbench_engine::{Control, Target, TargetRequest, monotonic_ns};
-use virtbench_host::{CpuSample, host_facts};
+use virtbench_host::{CpuSample, clock_source, crossing_cost, host_facts, kernel_release, memory_bytes};
 use virtbench_record::HostUse;
 
 use crate::appliance_desk::ApplianceDesk;
 use crate::block_device::{device_facts, wait_for_disk};
 use crate::enclosing::enclosing;
-use crate::greeting::hello;
 use crate::job::Prepared;
 use crate::network;
 use crate::protocol::appliance::ApplianceRequest;
 use crate::protocol::network::NetworkRequest;
-use crate::protocol::{FailureKind, Job, ProtocolError, Reply, Request, receive, send};
+use crate::protocol::{
+    FailureKind, Greeting, Job, ProtocolError, Reply, Request, SILENCE_LIMIT, VERSION, receive, send,
+};
 
 /// How often the progress of a test file is told.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(500);
@@ -287,5 +288,66 @@ fn describe(name_prefix: &str) -> Reply {
     match wait_for_disk(name_prefix) {
         Ok(name) => Reply::Device(device_facts(&name)),
         Err(message) => Reply::Failed { kind: FailureKind::Target, message },
+    }
+}
+
+/// The answer to a host that speaks this version of the protocol.
+pub(crate) fn hello(version: u32) -> Reply {
+    if version == VERSION {
+        return Reply::Hello(greeting());
+    }
+    let message =
+        format!("the host speaks protocol version {version}, the agent {VERSION}: they are not of one build");
+    Reply::Failed { kind: FailureKind::Request, message }
+}
+
+/// What this machine is, as its own kernel says. What cannot be read is empty.
+#[must_use]
+pub fn greeting() -> Greeting {
+    Greeting {
+        version: VERSION,
+        kernel: kernel_release(),
+        processors: available_parallelism().map_or(1, |count| u32::try_from(count.get()).unwrap_or(u32::MAX)),
+        memory_bytes: memory_bytes(),
+        clock_source: clock_source(),
+        crossing: crossing_cost(),
+    }
+}
+
+/// How often the silence is looked at.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Whether the controller was heard since somebody looked.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Heard(Arc<AtomicBool>);
+
+impl Heard {
+    /// Ends the agent by `end` once the controller has been silent for [`SILENCE_LIMIT`]. Looks are counted, not time: a
+    /// guest that was made to wait, or a clock that was set, is no silence.
+    pub(crate) fn watch(&self, end: impl FnOnce(&str) + Send + 'static) {
+        let heard = self.clone();
+        thread::spawn(move || {
+            let (mut silent, limit) = (Duration::ZERO, SILENCE_LIMIT);
+            while silent <= limit {
+                thread::sleep(LOOK_INTERVAL);
+                let was_heard = heard.0.swap(false, Ordering::Relaxed);
+                silent = if was_heard { Duration::ZERO } else { silent + LOOK_INTERVAL };
+            }
+            end(&format!("nothing was heard of the controller for {limit:?}"));
+        });
+    }
+}
+
+/// A reader that notes when something came.
+pub(crate) struct Watched<R> {
+    pub(crate) reader: R,
+    pub(crate) heard: Heard,
+}
+
+impl<R: Read> Read for Watched<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.reader.read(buffer)?;
+        self.heard.0.store(true, Ordering::Relaxed);
+        Ok(count)
     }
 }

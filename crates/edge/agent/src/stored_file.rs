@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::protocol::enclosing::Piece;
+use crate::protocol::appliance::Piece;
 
 /// Keeps a piece in this folder.
 ///

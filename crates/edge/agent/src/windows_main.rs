@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use virtbench_agent::protocol::session::SESSION;
+use virtbench_agent::protocol::SESSION;
 
 pub(crate) fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -18,7 +18,7 @@ const TABLES: [(&str, &str, &str); 10] = [
     ("DeviceTable", "mod.rs", "[slow], [fast]"),
     ("CacheTable", "mod.rs", "[cache]"),
     ("SchedulerTable", "mod.rs", "[scheduler]"),
-    ("PredictTable", "predict_table.rs", "[scheduler.predict]"),
+    ("PredictTable", "predictions.rs", "[scheduler.predict]"),
     ("Limits", "mod.rs", "[limits]"),
     ("NbdTable", "nbd.rs", "[nbd]"),
     ("TlsTable", "nbd.rs", "[nbd.tls]"),

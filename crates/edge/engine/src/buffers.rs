@@ -3,15 +3,21 @@
 #[cfg(feature = "network-targets")]
 use std::fs::File;
 use std::io;
+use std::path::Path;
 
 use memmap2::MmapMut;
+use virtbench_record::IN_MEMORY;
 use virtbench_units::Random;
 use virtbench_workload::Content;
 
+use crate::system::memory_name;
+
 /// Direct I/O wants page-aligned memory.
 const PAGE: usize = 4096;
+
 /// A compressor finds its savings within every so many bytes.
 const CHUNK: usize = 512;
+
 /// How many different blocks the duplicates repeat.
 const ORIGINALS: u64 = 16;
 
@@ -156,10 +162,19 @@ fn mix(block: &mut [u8], master: &[u8], key: u64) {
     }
 }
 
+/// What the reader of results is told whose load went to `path`, if that is on a file system in memory. Nothing if
+/// it is not, or cannot be told.
+#[must_use]
+pub fn memory_note(path: &Path) -> Option<String> {
+    let name = memory_name(path)?;
+    Some(format!("{} is on {name}: {IN_MEMORY}", path.display()))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::collections::BTreeSet;
+
+    use super::*;
 
     #[test]
     fn no_two_blocks_are_alike_in_any_sector() {
@@ -235,5 +250,13 @@ mod tests {
         assert!((750..850).contains(&distinct.len()), "{}", distinct.len());
         let zeros = blocks.iter().flatten().filter(|byte| **byte == 0).count();
         assert!((0.49..0.53).contains(&(zeros as f64 / (1000.0 * 16384.0))), "{zeros}");
+    }
+
+    #[test]
+    fn memory_is_told_from_a_disk() {
+        let note = memory_note(Path::new("/dev/shm")).unwrap();
+        assert_eq!(note, "/dev/shm is on tmpfs: this is memory, not a disk");
+        assert_eq!(memory_note(Path::new(env!("CARGO_MANIFEST_DIR"))), None);
+        assert_eq!(memory_note(Path::new("/nowhere at all")), None);
     }
 }

@@ -14,40 +14,30 @@ mod buffers;
 mod clock;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod counter_clock;
-mod cpu;
-mod ending;
 mod error;
 mod fault;
 mod flow;
-mod job;
 mod live;
 mod members;
-mod memory;
-mod merge;
-mod moments;
 #[cfg(feature = "network-targets")]
 pub mod nbd;
 mod open_loop;
-mod parking;
 mod recorder;
 mod replay;
 mod run;
 mod slots;
-mod stillness;
 mod system;
 mod target;
-mod unfinished;
 mod verify;
 #[cfg(feature = "network-targets")]
 mod vhost_user;
 mod worker;
 
-pub use buffers::Buffers;
+pub use buffers::{Buffers, memory_note};
 pub use clock::monotonic_ns;
 pub use error::EngineError;
 pub use flow::{Flow, FlowGroup};
 pub use live::{LIVE_BUCKETS, LiveSample};
-pub use memory::memory_note;
 pub use run::{Control, Verified, run, verify};
 pub use system::Positioned;
 pub use target::{Target, TargetError, TargetName, TargetRequest, is_test_file};

@@ -1,6 +1,9 @@
-//! Counters that a load keeps while it runs, to be watched.
+//! What is watched of a load while it runs: its counters, what the load generator itself costs, and whether it stood still.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use virtbench_counters::thread_cpu_ns;
+use virtbench_units::format_duration_ns;
 
 /// Buckets of latencies: bucket k holds those from 2^k ns to below 2^(k+1) ns, the last (nine minutes) all
 /// that are longer.
@@ -101,6 +104,76 @@ impl LiveCounters {
     }
 }
 
+/// A thread that wakes so much too late has stood still; a busy host delays it by less. In nanoseconds.
+const STILL_NS: u64 = 1_000_000_000;
+
+/// Looks of a thread that waits for a short time between each and the next.
+#[derive(Debug)]
+pub(crate) struct Stillness {
+    looked_ns: u64,
+    times: u32,
+    total_ns: u64,
+}
+
+impl Stillness {
+    /// From now on.
+    pub(crate) fn since(now_ns: u64) -> Self {
+        Self { looked_ns: now_ns, times: 0, total_ns: 0 }
+    }
+
+    /// The thread looks again.
+    pub(crate) fn look(&mut self, now_ns: u64) {
+        let gap_ns = now_ns.saturating_sub(self.looked_ns);
+        if gap_ns > STILL_NS {
+            self.times += 1;
+            self.total_ns = self.total_ns.saturating_add(gap_ns);
+        }
+        self.looked_ns = now_ns;
+    }
+
+    /// What a reader of the figures should know; nothing where it never stood still.
+    pub(crate) fn note(&self) -> Option<String> {
+        let times = match self.times {
+            0 => return None,
+            1 => "once".to_owned(),
+            many => format!("{many} times"),
+        };
+        let tenths_ns = self.total_ns / 100_000_000 * 100_000_000;
+        Some(format!(
+            "the load generator itself stood still for {} ({times}): it was stopped, or its machine was. Latencies and rates of that \
+             time say nothing about the target",
+            format_duration_ns(tenths_ns)
+        ))
+    }
+}
+
+/// CPU time of the calling thread from the begin of measuring.
+pub(crate) struct CpuMeter {
+    begin_ns: u64,
+    at_begin: Option<[u64; 2]>,
+}
+
+impl CpuMeter {
+    /// A meter that starts when the clock first shows `begin_ns` or later.
+    pub(crate) fn new(begin_ns: u64) -> Self {
+        Self { begin_ns, at_begin: None }
+    }
+
+    /// Lets the meter see the clock.
+    #[inline]
+    pub(crate) fn look(&mut self, now_ns: u64) {
+        if self.at_begin.is_none() && now_ns >= self.begin_ns {
+            self.at_begin = Some(thread_cpu_ns());
+        }
+    }
+
+    /// User and system time since then, in nanoseconds.
+    pub(crate) fn used(&self) -> [u64; 2] {
+        let now = thread_cpu_ns();
+        self.at_begin.map_or([0, 0], |then| [now[0].saturating_sub(then[0]), now[1].saturating_sub(then[1])])
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -121,5 +194,18 @@ mod tests {
         let mut half = LiveSample::default();
         counters.add_to(&mut half);
         assert_eq!(sample.since(&half), half);
+    }
+
+    #[test]
+    fn late_looks_are_added_up_and_short_delays_are_none() {
+        let mut still = Stillness::since(0);
+        for now_ns in [50_000_000, 900_000_000, 1_800_000_000] {
+            still.look(now_ns);
+        }
+        assert_eq!(still.note(), None);
+        still.look(4_000_000_000);
+        assert!(still.note().unwrap().contains("stood still for 2s 200ms (once)"), "{:?}", still.note());
+        still.look(7_000_000_000);
+        assert!(still.note().unwrap().contains("5s 200ms (2 times)"), "{:?}", still.note());
     }
 }

@@ -4,8 +4,6 @@ use std::collections::VecDeque;
 
 use virtbench_workload::ArrivalTimes;
 
-use crate::moments::Moments;
-
 /// The most operations a worker lets wait for a free slot (512 KiB of moments). When another one
 /// becomes due, the one that has waited longest is dropped.
 pub(crate) const MAX_BACKLOG: usize = 65_536;
@@ -104,10 +102,22 @@ impl OpenLoop {
     }
 }
 
+/// The moments of a load on the monotonic clock, in nanoseconds.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Moments {
+    /// Ramp-up begins.
+    pub start_ns: u64,
+    /// Measuring begins.
+    pub begin_ns: u64,
+    /// Measuring ends.
+    pub end_ns: u64,
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
     use virtbench_workload::{Arrivals, Rate};
+
+    use super::*;
 
     fn open_loop(per_second: f64) -> OpenLoop {
         let rate = Rate { per_second, arrivals: Arrivals::Constant };

@@ -4,8 +4,7 @@ use std::iter::Peekable;
 
 use virtbench_workload::{Op, Pace, Recording, Replay};
 
-use crate::moments::Moments;
-use crate::open_loop::OpenLoopCounts;
+use crate::open_loop::{Moments, OpenLoopCounts};
 
 /// What a worker that replays does next.
 #[derive(Debug, PartialEq, Eq)]

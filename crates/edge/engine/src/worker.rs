@@ -9,16 +9,12 @@ use virtbench_workload::{Direction, NextOp, Op, Stream};
 use crate::backend::{Backend, Completion};
 use crate::buffers::Buffers;
 use crate::clock::{WorkerClock, sleep_until};
-use crate::cpu::CpuMeter;
-use crate::ending::{End, Score, stall_note};
 use crate::flow::FlowShare;
-use crate::live::LiveCounters;
-use crate::moments::Moments;
-use crate::open_loop::{OpenLoop, OpenLoopCounts};
-use crate::parking::{Belongings, Parking};
+use crate::live::{CpuMeter, LiveCounters};
+use crate::open_loop::{Moments, OpenLoop, OpenLoopCounts};
 use crate::recorder::Recorder;
 use crate::replay::{Next, ReplayCounts, ReplayLoop};
-use crate::slots::{InFlight, Slots};
+use crate::slots::{Belongings, End, InFlight, Parking, Score, Slots, stall_note};
 use crate::verify::Verifier;
 
 /// The longest a worker with nothing in flight sleeps before it looks at its stop flag.

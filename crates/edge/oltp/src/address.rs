@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use fluent_uri::Uri;
-use virtbench_record::DatabaseKind;
+use virtbench_record::{DatabaseKind, OltpIsolation};
 
 use crate::tls::{Tls, TlsMode};
 
@@ -212,6 +212,25 @@ impl fmt::Display for Address {
         options.extend(self.tls.roots.iter().map(|path| format!("sslrootcert={}", path.display())));
         options.extend(self.schema.iter().map(|schema| format!("schema={schema}")));
         if options.is_empty() { Ok(()) } else { write!(f, "?{}", options.join("&")) }
+    }
+}
+
+/// How transactions are sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Manner {
+    /// What keeps them apart.
+    pub isolation: OltpIsolation,
+    /// Whether the server keeps statements, and settings of the connection, from one transaction to the next. Behind a pooler it may be
+    /// another server process each time.
+    pub keeps: bool,
+}
+
+/// The name of an isolation in SQL.
+pub fn isolation_name(isolation: OltpIsolation) -> &'static str {
+    match isolation {
+        OltpIsolation::ReadCommitted => "READ COMMITTED",
+        OltpIsolation::RepeatableRead => "REPEATABLE READ",
+        OltpIsolation::Serializable => "SERIALIZABLE",
     }
 }
 

@@ -13,15 +13,13 @@ use virtbench_record::{OltpKind, OltpPlan};
 use virtbench_users::{Ended, IntendedStarts, ThreadUse};
 use virtbench_users::{observe, runtime, until_begin, within_grace};
 
-use crate::blocking::connected;
+use crate::address::Manner;
 use crate::draws::{Constants, Draws};
 use crate::error::OltpError;
-use crate::input::Terminal;
-use crate::manner::Manner;
+use crate::input::{Queue, Terminal};
 use crate::mix::Choices;
-use crate::queue::Queue;
-use crate::session::Session;
-use crate::shared::Shared;
+use crate::session::{Session, connected};
+use crate::tally::Shared;
 use crate::user::{Around, GRACE, User, deliver};
 
 /// Connections that are made at the same time.

@@ -2,13 +2,10 @@
 
 use virtbench_record::DatabaseKind;
 
-use crate::address::Connect;
-use crate::blocking::connected;
-use crate::error::OltpError;
-use crate::fault::{Fault, FaultKind};
-use crate::manner::Manner;
+use crate::address::{Connect, Manner};
+use crate::error::{Fault, FaultKind, OltpError};
 use crate::schema::Schema;
-use crate::session::Session;
+use crate::session::{Session, connected};
 
 /// What the server knows locks of ours by, before what tells schemas apart.
 const NAME: &str = "virtbench-oltp";

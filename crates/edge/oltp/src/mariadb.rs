@@ -10,15 +10,11 @@ use mysql_async::consts::ColumnType;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Error, OptsBuilder, Params, SslOpts};
 
-use crate::address::{Connect, Endpoint};
-use crate::call::Call;
-use crate::fault::{Fault, FaultKind, of_mariadb};
-use crate::isolation::isolation_name;
-use crate::manner::Manner;
+use crate::address::{Connect, Endpoint, Manner, isolation_name};
+use crate::error::{Fault, FaultKind, of_mariadb};
 use crate::schema::Schema;
-use crate::statement::{One, STATEMENTS, Statement};
+use crate::statement::{Call, One, Param, Row, STATEMENTS, Statement, Value, decimal_of_text, decimal_text};
 use crate::tls::{Tls, TlsMode};
-use crate::value::{Param, Row, Value, decimal_of_text, decimal_text};
 
 /// For connecting and logging in.
 const CONNECT_SECONDS: u64 = 10;

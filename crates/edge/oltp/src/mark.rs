@@ -4,22 +4,24 @@
 use virtbench_mark::Mark;
 use virtbench_record::DatabaseKind;
 
-use crate::address::{Address, Connect};
-use crate::error::OltpError;
+use crate::address::{Address, Connect, Manner};
+use crate::error::{Fault, FaultKind, OltpError};
 use crate::exclusive::Exclusive;
-use crate::fault::Fault;
-use crate::find_schema::find_schema;
 use crate::population::Population;
 use crate::schema::Schema;
-use crate::session::Session;
+use crate::session::{Session, connected, wait};
+use crate::statement::Value;
 use crate::tables::Table;
 
 /// The table that says what the population is.
 pub const TABLE: &str = "virtbench_oltp";
+
 /// Raised when a seed gives other rows, or tables change.
 pub const FORMAT: i64 = 2;
+
 /// What it says.
 const LOOK: &str = "SELECT format, warehouses, seed, complete FROM @virtbench_oltp";
+
 /// What the marks are for.
 const PURPOSE: &str = "oltp";
 
@@ -61,7 +63,7 @@ async fn named(session: &mut Session, kind: DatabaseKind, schema: &Schema) -> Re
              WHERE table_schema = {schema} AND table_name IN ({names})"
         ),
     };
-    let of_row = |row: &Vec<crate::value::Value>| {
+    let of_row = |row: &Vec<crate::statement::Value>| {
         let [name, comment] = row.as_slice() else { return None };
         let mark = Mark::parse(comment.text());
         let is_ours = mark.is_some_and(|mark| mark.purpose() == PURPOSE);
@@ -160,4 +162,63 @@ pub async fn remove(session: &mut Session, kind: DatabaseKind, schema: &Schema) 
 /// The mark of a population that this process makes.
 pub fn new() -> Mark {
     Mark::new(virtbench_mark::RunId::new_random(), PURPOSE)
+}
+
+/// The population of a database, which must have one.
+///
+/// # Errors
+/// No connection, no population, one that was not finished.
+pub fn find_population(connect: &Connect) -> Result<Population, OltpError> {
+    wait(async {
+        let mut session = connected(connect, Manner::default()).await?;
+        Ok(require(&mut session, connect).await?.1)
+    })
+}
+
+/// The one that the address names, or else that in which the server makes new tables.
+///
+/// # Errors
+/// There is none, or the server fails.
+pub async fn find_schema(session: &mut Session, address: &Address) -> Result<Schema, OltpError> {
+    if address.kind == DatabaseKind::MariaDb {
+        refuse_others(session).await?;
+    }
+    let (kind, place) = match (address.kind, &address.schema) {
+        (kind, Some(name)) => return Ok(Schema::new(kind, name)),
+        (kind @ DatabaseKind::PostgreSql, None) => (kind, "current_schema()"),
+        (kind @ DatabaseKind::MariaDb, None) => (kind, "DATABASE()"),
+    };
+    let failed = OltpError::server("the schema cannot be looked up");
+    let rows = session.query(&format!("SELECT CAST({place} AS char(64))")).await.map_err(failed)?;
+    let name = rows.first().and_then(|row| row.first()).map(|name| name.text().trim_end().to_owned());
+    name.filter(|name| !name.is_empty()).map(|name| Schema::new(kind, name)).ok_or_else(|| {
+        let none = Fault::new(FaultKind::Other, "its search_path has no schema that exists");
+        OltpError::server("no schema for tables: name one with ?schema=NAME")(none)
+    })
+}
+
+/// MariaDB's protocol is MySQL's, which has other settings, locks and defaults.
+async fn refuse_others(session: &mut Session) -> Result<(), OltpError> {
+    let failed = OltpError::server("the server cannot be asked what it is");
+    let rows = session.query("SELECT VERSION()").await.map_err(failed)?;
+    let version = rows.first().and_then(|row| row.first()).map_or_else(String::new, Value::words);
+    if version.to_ascii_lowercase().contains("mariadb") {
+        Ok(())
+    } else {
+        Err(OltpError::NotMariaDb(version))
+    }
+}
+
+/// A server that follows another one accepts no changes.
+///
+/// # Errors
+/// It is one, or fails.
+pub async fn refuse_standby(session: &mut Session, address: &Address) -> Result<(), OltpError> {
+    if address.kind != DatabaseKind::PostgreSql {
+        return Ok(());
+    }
+    let failed = OltpError::server("the server cannot be asked whether it is a standby");
+    let rows = session.query("SELECT CAST(pg_is_in_recovery() AS int)").await.map_err(failed)?;
+    let is_standby = rows.first().and_then(|row| row.first()).is_some_and(|standby| standby.int() == 1);
+    if is_standby { Err(OltpError::Standby(Box::new(address.clone()))) } else { Ok(()) }
 }

@@ -11,8 +11,7 @@ use crate::error::{OltpError, with_remedy};
 use crate::mix::{DEFERRED_LIMIT_NS, limit_ns};
 use crate::population::Population;
 use crate::schema::Schema;
-use crate::shared::Shared;
-use crate::tally::{OfKind, Tally};
+use crate::tally::{OfKind, Shared, Tally};
 use crate::tls::TlsMode;
 
 /// Said of every outcome.

@@ -8,19 +8,14 @@ use std::time::{Duration, Instant};
 use futures_util::future::try_join_all;
 use virtbench_record::DatabaseKind;
 
-use crate::address::Connect;
-use crate::blocking::{bounded, connected, wait};
-use crate::checksum::Checksum;
-use crate::error::{Left, OltpError};
+use crate::address::{Connect, Manner};
+use crate::error::{Fault, Left, OltpError, no_answer};
 use crate::exclusive::Exclusive;
-use crate::fault::{Fault, no_answer};
-use crate::find_schema::{find_schema, refuse_standby};
-use crate::manner::Manner;
-use crate::mark::{self, Found};
+use crate::mark::{self, Found, find_schema, refuse_standby};
 use crate::population::{Population, Rows};
 use crate::schema::Schema;
-use crate::session::Session;
-use crate::tables::Table;
+use crate::session::{Session, bounded, connected, wait};
+use crate::tables::{Checksum, Table};
 
 /// Rows are handed over in pieces of so many bytes.
 const PIECE: usize = 256 << 10;

@@ -12,15 +12,13 @@ use tokio_postgres::config::SslMode;
 use tokio_postgres::types::{Format, FromSql, IsNull, ToSql, Type, to_sql_checked};
 use tokio_postgres::{Client, Config, Connection, Error, Socket};
 
-use crate::address::{Address, Connect, Endpoint};
-use crate::call::Call;
-use crate::fault::{Fault, FaultKind, of_sqlstate};
-use crate::isolation::isolation_name;
-use crate::manner::Manner;
+use crate::address::{Address, Connect, Endpoint, Manner, isolation_name};
+use crate::error::{Fault, FaultKind, of_sqlstate};
 use crate::schema::Schema;
-use crate::statement::{One, STATEMENTS, Statement, numbered};
+use crate::statement::{
+    Call, One, Param, Row, STATEMENTS, Statement, Value, decimal_of_binary, decimal_text, numbered,
+};
 use crate::tls::{Connector, Stream, TlsMode};
-use crate::value::{Param, Row, Value, decimal_of_binary, decimal_text};
 
 /// For connecting and logging in.
 const CONNECT_SECONDS: u64 = 10;

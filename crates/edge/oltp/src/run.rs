@@ -6,20 +6,17 @@ use std::time::Duration;
 use virtbench_record::{DatabaseKind, OltpOutcome, OltpPlan, OltpSecond};
 use virtbench_users::{Start, ThreadsError, run_threads, series};
 
-use crate::address::{Connect, Endpoint};
-use crate::blocking::{bounded, connected, wait};
+use crate::address::{Connect, Endpoint, Manner};
 use crate::check::{Checked, Depth, check_within};
 use crate::driver::{all_deliverers, drive};
-use crate::error::OltpError;
-use crate::fault::no_answer;
-use crate::find_schema::refuse_standby;
-use crate::manner::Manner;
+use crate::error::{OltpError, no_answer};
 use crate::mark;
+use crate::mark::refuse_standby;
 use crate::mix;
 use crate::outcome::{Facts, outcome};
-use crate::shared::Shared;
-use crate::tally::second;
-use crate::value::Value;
+use crate::session::{bounded, connected, wait};
+use crate::statement::Value;
+use crate::tally::{Shared, second};
 
 /// Connections that PostgreSQL keeps for administrators unless it is told otherwise.
 const RESERVED: u32 = 3;

@@ -1,13 +1,16 @@
 //! Counting what a thread of the driver completes.
 
 use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use virtbench_record::{OltpKind, OltpSecond};
+use virtbench_record::{OltpKind, OltpPlan, OltpSecond};
 use virtbench_units::{Counted, Ending, Responses, Window};
-use virtbench_users::{Seconds, percentile};
+use virtbench_users::{LoadCourse, Seconds, percentile};
 
-use crate::done::TransactionDone;
-use crate::fault::{Fault, FaultKind};
+use crate::address::Connect;
+use crate::error::{Fault, FaultKind};
+use crate::population::Population;
+use crate::schema::Schema;
 
 /// One of the five transactions.
 #[derive(Debug, Clone, Default)]
@@ -151,6 +154,60 @@ pub fn second(number: u64, length_ns: u64, parts: impl IntoIterator<Item = Secon
         new_orders: all.new_orders,
         p90_ns,
     }
+}
+
+/// A load that runs.
+pub struct Shared<'a> {
+    /// The load.
+    pub plan: &'a OltpPlan,
+    /// Where to.
+    pub connect: &'a Connect,
+    /// Where the tables are.
+    pub schema: Schema,
+    /// On what.
+    pub population: Population,
+    /// When it begins and ends.
+    pub course: LoadCourse<Fault>,
+    tallies: Vec<Mutex<Tally>>,
+}
+
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<'a> Shared<'a> {
+    /// A load that has not begun.
+    pub fn new(plan: &'a OltpPlan, connect: &'a Connect, (schema, population): (Schema, Population)) -> Self {
+        Self {
+            plan,
+            connect,
+            schema,
+            population,
+            course: LoadCourse::new(plan.ramp_up_ns, plan.time_ns),
+            tallies: (0..plan.threads).map(|_| Mutex::new(Tally::default())).collect(),
+        }
+    }
+
+    /// What thread number `thread` counts.
+    pub fn tally(&self, thread: u32) -> MutexGuard<'_, Tally> {
+        held(&self.tallies[thread as usize])
+    }
+
+    /// What all threads count.
+    pub fn tallies(&self) -> impl Iterator<Item = MutexGuard<'_, Tally>> {
+        self.tallies.iter().map(held)
+    }
+}
+
+/// A transaction that ended as it should.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TransactionDone {
+    /// Whether it was rolled back because of an unused item.
+    pub rolled_back: bool,
+    /// Orders delivered.
+    pub orders: u32,
+    /// Districts without an order to deliver.
+    pub skipped: u32,
 }
 
 #[cfg(test)]

@@ -9,17 +9,13 @@ use virtbench_engine::monotonic_ns;
 use virtbench_record::OltpKind;
 use virtbench_users::{Alarm, Ended, IntendedStarts};
 
-use crate::call::bare;
-use crate::done::TransactionDone;
 use crate::draws::Draws;
-use crate::fault::{Fault, no_answer};
-use crate::input::{Delivery, Input, Terminal};
+use crate::error::{Fault, no_answer};
+use crate::input::{Delivery, Input, Queue, Terminal};
 use crate::mix::Choices;
-use crate::queue::Queue;
 use crate::session::Session;
-use crate::shared::Shared;
-use crate::statement::One;
-use crate::tally::EndedTransaction;
+use crate::statement::{One, bare};
+use crate::tally::{EndedTransaction, Shared, TransactionDone};
 use crate::transactions::perform;
 
 /// The pause before a second try, in microseconds; it doubles, up to 64 times as much.

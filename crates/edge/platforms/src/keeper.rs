@@ -5,7 +5,7 @@ use std::fmt;
 use virtbench_lab::{BEAT, Beat};
 use virtbench_record::FailureKind;
 
-use crate::failure::Failure;
+use crate::platform::Failure;
 
 /// Such a VM, until this is dropped.
 pub(crate) struct Keeper {

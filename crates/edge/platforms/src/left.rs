@@ -7,8 +7,8 @@ use virtbench_lab::{LeftRun, LibvirtAddress, SweepOf, connect_to, remove_made, r
 use virtbench_mark::RunId;
 use virtbench_record::FailureKind;
 
-use crate::failure::Failure;
 use crate::libvirt::failure;
+use crate::platform::Failure;
 use crate::{openstack, proxmox, vsphere};
 
 /// How addresses of vSphere, of Proxmox VE and of OpenStack begin.

@@ -4,9 +4,6 @@
 //! time went, and removes what carries the label. It never touches a VM that does not. Its calls wait; several threads
 //! call it at once, each for another VM.
 
-mod back_off;
-mod failure;
-mod guest_login;
 mod keeper;
 mod left;
 mod libvirt;
@@ -14,18 +11,14 @@ mod openstack;
 mod platform;
 mod proxmox;
 mod removal;
-mod run_vms;
 mod ssh_machine;
-mod stopwatch;
 mod vsphere;
 
-pub use failure::Failure;
 pub use left::LeftPlace;
 pub use libvirt::{LibvirtOptions, LibvirtPlatform, OnUpload};
 pub use openstack::{OnOpenStack, OpenStackGuest};
-pub use platform::{Action, JobTold, Performed, Platform};
+pub use platform::{Action, Failure, JobTold, Performed, Platform, Stopwatch};
 pub use proxmox::{OnProxmox, ProxmoxGuest, ProxmoxOptions};
 pub use ssh_machine::{MadeVm, TemplateVm, VmTemplate};
-pub use stopwatch::Stopwatch;
 pub use virtbench_operations::VmState;
 pub use vsphere::{OnVsphere, VsphereOptions};

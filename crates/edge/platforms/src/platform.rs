@@ -1,13 +1,13 @@
 //! What every platform can be asked.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Debug;
-use std::time::Instant;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
+use thiserror::Error;
 use virtbench_operations::VmState;
-use virtbench_record::{CloneKind, JobFigure, OperationKind, Phases, PlatformFacts};
-
-use crate::failure::Failure;
+use virtbench_record::{CloneKind, FailureKind, JobFigure, OperationKind, Phase, Phases, PlatformFacts};
 
 /// An operation with what it needs beside the VM that it is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -238,4 +238,178 @@ pub trait Platform: Debug + Send + Sync {
     /// # Errors
     /// The platform cannot be reached, or refuses to remove something.
     fn remove_all(&self, deadline: Instant) -> Result<usize, Failure>;
+}
+
+/// Why something failed, in words that say what to do next.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{message}")]
+pub struct Failure {
+    /// What kind of failure.
+    pub kind: FailureKind,
+    /// What a user is told. It has no secret in it.
+    pub message: String,
+}
+
+impl Failure {
+    /// A failure of this kind.
+    #[must_use]
+    pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into() }
+    }
+}
+
+/// Runs from its beginning on; each lap belongs to one phase.
+#[derive(Debug)]
+pub struct Stopwatch {
+    lap: Instant,
+    phases: Phases,
+}
+
+impl Stopwatch {
+    /// Begins now.
+    #[must_use]
+    pub fn start() -> Self {
+        Self { lap: Instant::now(), phases: Phases::default() }
+    }
+
+    /// The time since the last lap goes to this phase.
+    pub fn lap(&mut self, phase: Phase) {
+        let now = Instant::now();
+        self.phases.add(phase, nanoseconds(now - self.lap));
+        self.lap = now;
+    }
+
+    /// The time since the last lap, as far as it lies before this moment, goes to this phase.
+    pub fn lap_until(&mut self, phase: Phase, at: Instant) {
+        let at = at.clamp(self.lap, Instant::now());
+        self.phases.add(phase, nanoseconds(at - self.lap));
+        self.lap = at;
+    }
+
+    /// The time since the last lap goes to `running`, as far as the platform's own clock says so, and before it to
+    /// `queued`; what is left goes to `done`. Only lengths are taken from the platform's clock.
+    pub fn lap_of_task(&mut self, queued: Duration, running: Duration) {
+        let now = Instant::now();
+        let whole = now - self.lap;
+        let running = running.min(whole);
+        let queued = queued.min(whole - running);
+        self.phases.add(Phase::Queued, nanoseconds(queued));
+        self.phases.add(Phase::Running, nanoseconds(running));
+        self.phases.add(Phase::Done, nanoseconds(whole - running - queued));
+        self.lap = now;
+    }
+
+    /// The phases so far.
+    #[must_use]
+    pub fn phases(&self) -> Phases {
+        self.phases
+    }
+}
+
+fn nanoseconds(length: Duration) -> u64 {
+    u64::try_from(length.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// What is known of each VM. Threads share it.
+#[derive(Debug)]
+pub(crate) struct RunVms<T>(Mutex<HashMap<String, T>>);
+
+impl<T> Default for RunVms<T> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<T: Clone> RunVms<T> {
+    fn all(&self) -> MutexGuard<'_, HashMap<String, T>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is known of a VM.
+    ///
+    /// # Errors
+    /// The run has no such VM.
+    pub fn known(&self, vm: &str) -> Result<T, Failure> {
+        let none = || Failure::new(FailureKind::Vanished, format!("this run has no VM {vm:?}"));
+        self.all().get(vm).cloned().ok_or_else(none)
+    }
+
+    /// Changes what is known of a VM, if it is still there.
+    pub fn change(&self, vm: &str, change: impl FnOnce(&mut T)) {
+        if let Some(known) = self.all().get_mut(vm) {
+            change(known);
+        }
+    }
+
+    /// There is a VM.
+    pub fn add(&self, vm: &str, known: T) {
+        self.all().insert(vm.to_owned(), known);
+    }
+
+    /// A VM is gone.
+    pub fn remove(&self, vm: &str) {
+        self.all().remove(vm);
+    }
+
+    /// All VMs are gone.
+    pub fn clear(&self) {
+        self.all().clear();
+    }
+}
+
+/// Whether a VM of a run may have this name.
+///
+/// # Errors
+/// It does not begin with the run's label.
+pub(crate) fn check_name(label: &str, name: &str) -> Result<(), Failure> {
+    if name.starts_with(label) {
+        return Ok(());
+    }
+    let why = format!("{name:?} does not begin with the run's label");
+    Err(Failure::new(FailureKind::Refused, why))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_divides_what_was_waited_and_no_more() {
+        let mut watch = Stopwatch::start();
+        let (before, begun) = (watch.lap - Duration::from_secs(1), watch.lap);
+        std::thread::sleep(Duration::from_millis(20));
+        watch.lap_until(Phase::Accepted, before);
+        watch.lap_until(Phase::Running, begun + Duration::from_millis(5));
+        watch.lap_until(Phase::Done, begun + Duration::from_secs(5));
+        let phases = watch.phases();
+        assert_eq!((phases.get(Phase::Accepted), phases.get(Phase::Running)), (Some(0), Some(5_000_000)));
+        let done = phases.get(Phase::Done).expect("it was added");
+        assert!((15_000_000..5_000_000_000).contains(&done), "{phases:?}");
+    }
+
+    #[test]
+    fn a_tasks_own_times_never_exceed_what_was_waited() {
+        let mut watch = Stopwatch::start();
+        watch.lap(Phase::Client);
+        watch.lap_of_task(Duration::from_secs(5), Duration::from_secs(7));
+        let phases = watch.phases();
+        assert_eq!((phases.get(Phase::Queued), phases.get(Phase::Done)), (Some(0), Some(0)));
+        assert!(phases.total_ns() < 1_000_000_000 && phases.get(Phase::Seen).is_none(), "{phases:?}");
+    }
+
+    #[test]
+    fn what_is_known_of_a_vm_goes_with_it() {
+        let vms = RunVms::default();
+        vms.add("a", 1);
+        vms.change("a", |known| *known += 1);
+        vms.change("b", |known| *known += 1);
+        assert_eq!(vms.known("a"), Ok(2));
+        vms.remove("a");
+        assert_eq!(vms.known("a").unwrap_err().kind, FailureKind::Vanished);
+        vms.add("c", 3);
+        vms.clear();
+        assert!(vms.known("c").is_err());
+        assert_eq!(check_name("label", "label-1"), Ok(()));
+        assert_eq!(check_name("label", "other").unwrap_err().kind, FailureKind::Refused);
+    }
 }

@@ -1,8 +1,7 @@
 //! VMs that were made for a study, as machines that are reached by ssh, and removed at the end.
 
-use std::fmt;
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{fmt, thread};
 
 use virtbench_lab::{
     Connection, ConnectionError, Environment, Greeting, LabError, Machine, MachineError, OnProgress, Ssh,
@@ -10,12 +9,12 @@ use virtbench_lab::{
 };
 use virtbench_record::{GuestFacts, HostFacts};
 
-use crate::back_off;
-use crate::failure::Failure;
-use crate::platform::Platform;
+use crate::platform::{Failure, Platform};
+use crate::removal;
 
 /// How long a VM may take until its guest lets us in.
 pub(crate) const READY_WITHIN: Duration = Duration::from_secs(600);
+
 /// How long its removal may take.
 const REMOVED_WITHIN: Duration = Duration::from_secs(120);
 
@@ -87,7 +86,7 @@ impl<T: VmTemplate> TemplateVm<T> {
     /// Logs in to the guest as soon as it lets us.
     fn reach(&self, address: &SshAddress) -> Result<Box<dyn Machine>, LabError> {
         let deadline = Instant::now() + READY_WITHIN;
-        let mut pauses = back_off::pauses();
+        let mut pauses = removal::pauses();
         loop {
             let mut ssh = match self.size_bytes {
                 Some(bytes) => Ssh::new(&self.name, address.clone(), bytes),
@@ -194,5 +193,71 @@ impl Machine for SshMachine {
         let Self { inner, made } = *self;
         inner.shut_down();
         drop(made);
+    }
+}
+
+/// How the settings begin that are for the login to the guest.
+const PREFIX: &str = "ssh-";
+
+/// Where the agent works where no folder is named.
+const FOLDER: &str = "/var/tmp/virtbench";
+
+/// A login to whichever address the guest has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct GuestLogin {
+    user: Option<String>,
+    port: Option<u16>,
+    /// Where the agent works.
+    pub folder: String,
+    config: Option<String>,
+}
+
+impl GuestLogin {
+    /// Takes `ssh-user=`, `ssh-port=`, `ssh-folder=` and `ssh-config=` out of an address; with what is left of it.
+    ///
+    /// # Errors
+    /// One of them makes no sense.
+    pub fn take_from(text: &str) -> Result<(Self, String), String> {
+        let (server, query) = text.split_once('?').unwrap_or((text, ""));
+        let (login, others): (Vec<&str>, Vec<&str>) =
+            query.split('&').filter(|one| !one.is_empty()).partition(|one| one.starts_with(PREFIX));
+        let platform =
+            if others.is_empty() { server.to_owned() } else { format!("{server}?{}", others.join("&")) };
+        let mut guest = Self { user: None, port: None, folder: FOLDER.into(), config: None };
+        for setting in login {
+            guest.take(setting).map_err(|why| format!("{server}: {why}"))?;
+        }
+        // What is wrong with it is said before a VM is made.
+        guest.at("192.0.2.1")?;
+        Ok((guest, platform))
+    }
+
+    fn take(&mut self, setting: &str) -> Result<(), String> {
+        let (name, value) = setting.split_once('=').unwrap_or((setting, ""));
+        match name {
+            "ssh-user" if !value.is_empty() => self.user = Some(value.to_owned()),
+            "ssh-port" => self.port = Some(value.parse().map_err(|_| format!("{setting}: no such port"))?),
+            "ssh-folder" if value.starts_with('/') => value.clone_into(&mut self.folder),
+            "ssh-config" if !value.is_empty() => self.config = Some(value.to_owned()),
+            _ => {
+                return Err(format!(
+                    "{setting} is no setting of the login to a guest: ssh-user=NAME, ssh-port=N, ssh-folder=/FOLDER, ssh-config=FILE"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// The guest at this address.
+    ///
+    /// # Errors
+    /// The login is impossible.
+    pub fn at(&self, ip: &str) -> Result<SshAddress, String> {
+        let user = self.user.as_ref().map_or_else(String::new, |user| format!("{user}@"));
+        let host = if ip.contains(':') { format!("[{ip}]") } else { ip.to_owned() };
+        let port = self.port.map_or_else(String::new, |port| format!(":{port}"));
+        let config = self.config.as_ref().map_or_else(String::new, |file| format!("?config={file}"));
+        SshAddress::parse(&format!("ssh://{user}{host}{port}{}{config}", self.folder))
+            .map_err(|error| error.to_string())
     }
 }

@@ -14,8 +14,7 @@ use virtbench_workload::CommandSpec;
 use crate::machine::disk_operations;
 use crate::mount::{Mount, furnish};
 use crate::program_group::{ProgramGroup, signal_of};
-use crate::runner::{RunError, Runner, Storage, Watch};
-use crate::sheet::Sheet;
+use crate::runner::{RunError, Runner, Sheet, Storage, Watch};
 use crate::storage_folder::folder;
 
 /// Between two looks at whether it has ended: what its elapsed time is known to.

@@ -5,7 +5,7 @@ use virtbench_record::WorkloadOutcome;
 use virtbench_workload::{Workload, WorkloadSpec};
 
 use super::*;
-use crate::prepare::prepare;
+use crate::run::prepare;
 
 fn run(script: &str, limit_ns: u64, output_bytes: u32) -> WorkloadOutcome {
     let folder = tempfile::tempdir().unwrap();

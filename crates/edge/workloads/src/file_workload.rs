@@ -6,8 +6,7 @@ use virtbench_units::LatencyRecorder;
 use virtbench_workload::files::{FileLoad, FileSpec};
 
 use crate::mount::Mount;
-use crate::runner::{RunError, Runner, Storage, Watch};
-use crate::sheet::Sheet;
+use crate::runner::{RunError, Runner, Sheet, Storage, Watch};
 use crate::storage_folder::folder;
 
 /// A load on files in a folder, or on a disk of our own.

@@ -2,7 +2,7 @@ use virtbench_engine::Control;
 use virtbench_workload::files::FileSpec;
 use virtbench_workload::{WorkloadSpec, parse_workload};
 
-use crate::prepare::prepare;
+use crate::run::prepare;
 use crate::runner::Storage;
 
 fn run(text: &str) -> (tempfile::TempDir, virtbench_record::WorkloadOutcome) {

@@ -30,7 +30,6 @@ mod mount;
 #[cfg(windows)]
 #[path = "windows/mount.rs"]
 mod mount;
-mod prepare;
 #[cfg(unix)]
 mod program_group;
 #[cfg(windows)]
@@ -38,16 +37,12 @@ mod program_group;
 mod program_group;
 mod run;
 mod runner;
-mod series;
-mod sheet;
 mod storage_folder;
 #[cfg(unix)]
 mod system;
 #[cfg(windows)]
 #[path = "windows/system.rs"]
 mod system;
-mod threads;
 
-pub use prepare::{Prepared, prepare, prepare_until};
-pub use runner::{RunError, Runner, Storage, Watch};
-pub use sheet::Sheet;
+pub use run::{Prepared, prepare, prepare_until};
+pub use runner::{RunError, Runner, Sheet, Storage, Watch};

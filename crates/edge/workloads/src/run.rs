@@ -1,20 +1,25 @@
 //! Runs a workload, from an agreed moment on.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
+use memmap2::MmapMut;
 use virtbench_counters::{LeaveOut, Look};
 use virtbench_engine::{Control, monotonic_ns, process_cpu_ns};
-use virtbench_record::WorkloadOutcome;
+use virtbench_record::{Interval, WorkloadOutcome};
+use virtbench_workload::{Workload, WorkloadSpec};
 
-use crate::caches::drop_caches;
+use crate::ballast;
+use crate::caches::{self, drop_caches};
+use crate::command::Program;
+use crate::cpu::Cpu;
+use crate::file_workload::Files;
 use crate::machine::{copied_bytes, steal_ns};
-use crate::prepare::Prepared;
-use crate::runner::{RunError, Watch};
-use crate::series;
-use crate::sheet::Sheet;
+use crate::memory::Memory;
+use crate::runner::{RunError, Runner, Sheet, Storage, Watch};
+use crate::system::System;
 
 /// How often a wish to stop is looked for while the start is awaited.
 const STOP_INTERVAL_NS: u64 = 50_000_000;
@@ -56,7 +61,7 @@ impl Prepared {
         let (runs, intervals) = thread::scope(|scope| {
             let counters = [&*operations, &bytes];
             let series = thread::Builder::new()
-                .spawn_scoped(scope, move || series::record(counters, begun, agreed_ns, interval_ns, &over))
+                .spawn_scoped(scope, move || record(counters, begun, agreed_ns, interval_ns, &over))
                 .map_err(|source| RunError::resource("starting a thread", source))?;
             let runs = self.rounds(&watch, &mut sheet);
             drop(end);
@@ -128,6 +133,135 @@ fn wait_until(at_ns: u64, control: &Control) {
     }
 }
 
+/// A workload with everything it needs.
+pub struct Prepared {
+    pub(crate) spec: WorkloadSpec,
+    pub(crate) runner: Box<dyn Runner>,
+    pub(crate) notes: Vec<String>,
+    /// Held for its weight alone.
+    _ballast: Option<MmapMut>,
+}
+
+impl std::fmt::Debug for Prepared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Prepared").field("spec", &self.spec).finish_non_exhaustive()
+    }
+}
+
+/// Allocates memory and makes the data that `spec` needs. `place` is for workloads that need storage.
+///
+/// # Errors
+/// The workload makes no sense or does not fit this machine, or the kernel refuses memory.
+pub fn prepare(spec: &WorkloadSpec, place: Option<&Storage>) -> Result<Prepared, RunError> {
+    prepare_until(spec, place, &|| false)
+}
+
+/// As [`prepare`], until `is_over` says that nobody waits for it any more; what was made is removed then.
+///
+/// # Errors
+/// As [`prepare`], or `is_over` said so.
+pub fn prepare_until(
+    spec: &WorkloadSpec,
+    place: Option<&Storage>,
+    is_over: &dyn Fn() -> bool,
+) -> Result<Prepared, RunError> {
+    spec.validate()?;
+    if spec.drop_caches && spec.workload.needs_storage() {
+        caches::check()?;
+    }
+    let mut notes = Vec::new();
+    // First, so that what sizes itself by the memory that is free sees what is left.
+    let ballast = ballast::take(spec.ballast_bytes, &mut notes)?;
+    let runner: Box<dyn Runner> = match &spec.workload {
+        Workload::Memory(memory) => Box::new(Memory::new(memory, &mut notes)?),
+        Workload::Cpu(cpu) => Box::new(Cpu::new(cpu)?),
+        Workload::Files(files) => Box::new(Files::new(files, spec.seed, place, is_over, &mut notes)?),
+        Workload::System(system) => Box::new(System::new(system, place, &mut notes)?),
+        Workload::Command(command) => Box::new(Program::new(command, place, &mut notes)?),
+    };
+    Ok(Prepared { spec: spec.clone(), runner, notes, _ballast: ballast })
+}
+
+/// The most intervals; what does not fit makes the last one longer.
+const MAX_INTERVALS: usize = 20_000;
+
+/// Reads the counters at the end of each interval until `over` says so. Intervals count from
+/// `origin_ns`; the first begins with what the counters were when. A reader that comes late, as a guest without its
+/// processor does, writes down how late.
+pub(crate) fn record(
+    counters: [&AtomicU64; 2],
+    (mut before, mut begun_ns): ([u64; 2], u64),
+    origin_ns: u64,
+    interval_ns: u64,
+    over: &Receiver<()>,
+) -> Vec<Interval> {
+    let read = || counters.map(|counter| counter.load(Ordering::Relaxed));
+    let mut intervals = Vec::new();
+    loop {
+        // On the common grid, so that the intervals of several machines meet.
+        let past = begun_ns.saturating_sub(origin_ns);
+        let end_ns = origin_ns + (past / interval_ns + 1) * interval_ns;
+        let wait = if intervals.len() + 1 < MAX_INTERVALS {
+            Duration::from_nanos(end_ns.saturating_sub(monotonic_ns()))
+        } else {
+            Duration::MAX
+        };
+        let last = match over.recv_timeout(wait) {
+            Err(RecvTimeoutError::Timeout) => false,
+            Ok(()) | Err(RecvTimeoutError::Disconnected) => true,
+        };
+        let (now_ns, now) = (monotonic_ns(), read());
+        if now_ns > begun_ns && (!last || now != before || intervals.is_empty()) {
+            intervals.push(Interval {
+                start_ns: begun_ns.saturating_sub(origin_ns),
+                length_ns: now_ns - begun_ns,
+                operations: now[0] - before[0],
+                bytes: now[1] - before[1],
+                mean_latency_ns: None,
+            });
+        }
+        if last {
+            return intervals;
+        }
+        (before, begun_ns) = (now, now_ns);
+    }
+}
+
 #[cfg(test)]
 #[path = "run_tests.rs"]
-mod tests;
+mod run_tests;
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn intervals_follow_one_another_and_lose_nothing() {
+        let (operations, bytes) = (AtomicU64::new(7), AtomicU64::new(0));
+        let (end, over) = mpsc::channel();
+        let origin_ns = monotonic_ns();
+        let intervals = thread::scope(|scope| {
+            let counters = [&operations, &bytes];
+            // The thread begins when it gets a processor: what was counted by then is in the series all the same.
+            let begun = ([5, 0], origin_ns);
+            let series = scope.spawn(move || record(counters, begun, origin_ns, 5_000_000, &over));
+            thread::sleep(Duration::from_millis(12));
+            for _ in 0..50 {
+                operations.fetch_add(1, Ordering::Relaxed);
+                bytes.fetch_add(10, Ordering::Relaxed);
+                thread::sleep(Duration::from_millis(1));
+            }
+            drop(end);
+            series.join().unwrap()
+        });
+        let sum = |of: fn(&Interval) -> u64| intervals.iter().map(of).sum::<u64>();
+        assert_eq!((sum(|interval| interval.operations), sum(|interval| interval.bytes)), (52, 500));
+        assert!(intervals.len() > 2);
+        for pair in intervals.windows(2) {
+            assert_eq!(pair[0].start_ns + pair[0].length_ns, pair[1].start_ns);
+        }
+    }
+}

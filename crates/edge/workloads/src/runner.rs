@@ -1,14 +1,15 @@
 //! The seam: what a kind of workload must be able to do.
 
-use std::io;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::{io, thread};
 
 use thiserror::Error;
 use virtbench_engine::{Control, monotonic_ns};
+use virtbench_record::{Better, CommandEnd, Metric};
+use virtbench_units::LatencyRecorder;
 use virtbench_workload::WorkloadError;
-
-use crate::sheet::Sheet;
 
 /// Where a workload has its storage, if it needs any.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -109,5 +110,150 @@ impl RunError {
     #[must_use]
     pub fn resource(what: impl Into<String>, source: io::Error) -> Self {
         Self::Resource { what: what.into(), source }
+    }
+}
+
+/// Figures of all runs so far.
+#[derive(Debug, Default)]
+pub struct Sheet {
+    rows: Vec<Row>,
+    error_kinds: BTreeMap<String, u64>,
+    latency: LatencyRecorder,
+    notes: Vec<String>,
+    command: Option<CommandEnd>,
+}
+
+#[derive(Debug)]
+struct Row {
+    name: String,
+    unit: &'static str,
+    better: Better,
+    samples: Vec<f64>,
+}
+
+/// The most kinds of errors that are told apart.
+const MAX_KINDS: usize = 50;
+
+impl Sheet {
+    /// Adds a run's sample of a figure. Figures stand in the order in which they first came.
+    pub fn sample(&mut self, name: &str, unit: &'static str, better: Better, value: f64) {
+        if let Some(row) = self.rows.iter_mut().find(|row| row.name == name) {
+            row.samples.push(value);
+        } else {
+            self.rows.push(Row { name: name.to_owned(), unit, better, samples: vec![value] });
+        }
+    }
+
+    /// As [`sample`](Self::sample), of the figure that stands for the whole and is put first.
+    pub fn lead(&mut self, name: &str, unit: &'static str, better: Better, value: f64) {
+        self.sample(name, unit, better, value);
+        if let Some(place) = self.rows.iter().position(|row| row.name == name) {
+            self.rows[..=place].rotate_right(1);
+        }
+    }
+
+    /// Counts operations that failed, by what went wrong.
+    pub fn errors(&mut self, kind: &str, count: u64) {
+        let known = self.error_kinds.contains_key(kind) || self.error_kinds.len() < MAX_KINDS;
+        let kind = if known { kind } else { "others" };
+        *self.error_kinds.entry(kind.to_owned()).or_default() += count;
+    }
+
+    /// Adds latencies of operations.
+    pub fn latencies(&mut self, latencies: &LatencyRecorder) {
+        self.latency.merge(latencies);
+    }
+
+    /// Adds something a reader should know, once.
+    pub fn note(&mut self, note: String) {
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
+    }
+
+    /// How a command ended; the last run's is kept.
+    #[cfg_attr(windows, allow(dead_code, reason = "no command runs there"))]
+    pub(crate) fn command(&mut self, end: CommandEnd) {
+        self.command = Some(end);
+    }
+
+    pub(crate) fn take_command(&mut self) -> Option<CommandEnd> {
+        self.command.take()
+    }
+
+    pub(crate) fn metrics(&self) -> Vec<Metric> {
+        let metric = |row: &Row| Metric::new(&row.name, row.unit, row.better, row.samples.clone());
+        self.rows.iter().filter_map(metric).collect()
+    }
+
+    pub(crate) fn error_kinds(&self) -> &BTreeMap<String, u64> {
+        &self.error_kinds
+    }
+
+    pub(crate) fn latency(&self) -> &LatencyRecorder {
+        &self.latency
+    }
+
+    pub(crate) fn notes(&self) -> &[String] {
+        &self.notes
+    }
+}
+
+/// The threads that are meant: 0 stands for one on each processor.
+pub(crate) fn threads_meant(asked: u32) -> u32 {
+    if asked > 0 {
+        return asked;
+    }
+    thread::available_parallelism().map_or(1, |count| u32::try_from(count.get()).unwrap_or(u32::MAX))
+}
+
+/// Has a thread do something with each member, all at once, and waits for all.
+///
+/// # Errors
+/// A thread could not be started; those that were are waited for.
+pub(crate) fn each<M: Send, T: Send>(
+    members: impl IntoIterator<Item = M>,
+    act: impl Fn(M) -> T + Sync,
+) -> Result<Vec<T>, RunError> {
+    let act = &act;
+    thread::scope(|scope| {
+        let started: Vec<_> = members
+            .into_iter()
+            .map(|member| thread::Builder::new().spawn_scoped(scope, move || act(member)))
+            .collect();
+        started
+            .into_iter()
+            .map(|thread| match thread {
+                Ok(thread) => Ok(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))),
+                Err(source) => Err(RunError::resource("starting a thread", source)),
+            })
+            .collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_keep_their_order_and_the_leading_one_is_first() {
+        let mut sheet = Sheet::default();
+        for value in [1.0, 3.0] {
+            sheet.sample("a", "B/s", Better::Higher, value);
+            sheet.sample("b", "B/s", Better::Higher, value);
+            sheet.lead("score", "operations/min", Better::Higher, value);
+        }
+        let metrics = sheet.metrics();
+        let names: Vec<&str> = metrics.iter().map(|metric| metric.name.as_str()).collect();
+        assert_eq!(names, ["score", "a", "b"]);
+        assert!(metrics.iter().all(|metric| metric.samples == [1.0, 3.0] && metric.mean == 2.0));
+    }
+
+    #[test]
+    fn kinds_of_errors_are_bounded() {
+        let mut sheet = Sheet::default();
+        (0..1000).for_each(|kind| sheet.errors(&kind.to_string(), 1));
+        assert!(sheet.error_kinds().len() <= MAX_KINDS + 1);
+        assert_eq!(sheet.error_kinds().values().sum::<u64>(), 1000);
     }
 }

@@ -15,8 +15,7 @@ use virtbench_workload::{SystemKernel, SystemPart, SystemSpec};
 
 use crate::machine::kernel_threads_ns;
 use crate::mount::Mount;
-use crate::runner::{RunError, Runner, Storage, Watch};
-use crate::sheet::Sheet;
+use crate::runner::{RunError, Runner, Sheet, Storage, Watch};
 use crate::storage_folder::folder;
 
 /// Bytes of the file in memory, and of one copy.
@@ -252,7 +251,7 @@ fn exchange<R: Read + Send, W: Write + Send>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::prepare::prepare;
+    use crate::run::prepare;
     use virtbench_engine::Control;
     use virtbench_workload::parse_workload;
 

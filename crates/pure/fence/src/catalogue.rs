@@ -7,8 +7,8 @@
 use std::fmt;
 
 use crate::paced::PacedConfig;
-use crate::parameters::Parameters;
 use crate::peers::{Cap, CfqConfig, FairConfig, Shares};
+use crate::scheduler::Parameters;
 use crate::schedulers::SchedulerConfig;
 use crate::slots::SlotsConfig;
 

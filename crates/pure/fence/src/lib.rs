@@ -12,17 +12,12 @@
 //! The driver's loop: call [`Fence::submit`], [`Fence::on_device`] or [`Fence::on_timer`]; drain [`Fence::poll_effect`],
 //! carrying effects out in order; sleep until [`Fence::next_deadline`] or the next event.
 
-mod account;
 pub mod cache;
-mod cache_config;
 pub mod catalogue;
 mod config;
 mod config_error;
-mod devices;
 mod fence;
-mod owed;
 pub mod paced;
-mod parameters;
 pub mod peers;
 mod ports;
 pub mod predict;
@@ -31,17 +26,13 @@ mod schedulers;
 mod slab;
 pub mod slots;
 mod types;
-mod validate;
 
-pub use account::{Account, PacedAccount, PredictionErrors, SlotAccount, Tally, TokenAccount};
-pub use config::{Backing, Config};
+pub use config::{Backing, Config, DeviceConfig, DiskConfig};
 pub use config_error::ConfigError;
-pub use devices::{DeviceConfig, DiskConfig};
 pub use fence::{ChangeError, Fence, StartError};
-pub use parameters::{DiskParameters, Parameters};
-pub use scheduler::{QueuedIo, Scheduler};
+pub use scheduler::{DiskParameters, Parameters, QueuedIo, Scheduler};
 pub use schedulers::SchedulerConfig;
 pub use types::{
-    BufferId, Completion, Data, Device, DeviceIo, DeviceOp, DiskId, Effect, IoError, IoId, Op, Request,
-    RequestId, Time, UnknownIo,
+    Account, BufferId, Completion, Data, Device, DeviceIo, DeviceOp, DiskId, Effect, IoError, IoId, Op,
+    PacedAccount, PredictionErrors, Request, RequestId, SlotAccount, Tally, Time, TokenAccount, UnknownIo,
 };

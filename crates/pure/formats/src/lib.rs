@@ -15,29 +15,23 @@
 //! them sizes an allocation, and no bytes make a reader panic.
 
 mod any_table;
-mod application_table;
 mod filebench;
 mod import;
 pub mod json;
-mod line_numbers;
 mod loadfile;
-mod operations_table;
 mod profile;
 pub mod results;
 mod table;
-mod table_lines;
-mod tile_table;
 pub mod trace;
 mod write;
 
-pub use any_table::{AnyTable, read_any_table};
+pub use any_table::{AnyTable, OperationRow, OperationsTable, read_any_table};
 pub use filebench::{FilebenchError, FilebenchFile, read_filebench};
 pub use import::{
     Ends, Format, ImportError, ImportedJob, ImportedLoad, Location, MAX_FILE_BYTES, MAX_JOBS, Remark,
     Schedule, SteadyEnd, SteadyMetric, Surroundings, detect, import, import_within,
 };
 pub use loadfile::{LoadfileError, MAX_LOADFILE_BYTES, read_loadfile};
-pub use operations_table::{OperationRow, OperationsTable};
 pub use profile::{MAX_PROFILE_BYTES, ProfileFileError, read_model_runs, read_profile};
 pub use table::{MAX_CONFIGURATIONS, MAX_POINTS, MAX_ROWS, MAX_TABLE_BYTES, TableError, read_table};
 pub use write::{Inexpressible, write_fio, write_icf, write_json};

@@ -3,23 +3,26 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use csv::{ReaderBuilder, StringRecord, Trim};
+use csv::{Reader, ReaderBuilder, StringRecord, Trim};
 use thiserror::Error;
 use virtbench_record::{PointKey, PointMetrics, ResultRow, ResultTable, TableFacts};
 use virtbench_units::parse_bytes;
 
-use crate::line_numbers::LineNumbers;
-
 /// The largest table, in bytes.
 pub const MAX_TABLE_BYTES: usize = 16 << 20;
+
 /// The most rows.
 pub const MAX_ROWS: usize = 100_000;
+
 /// The most configurations: all are compared with each other.
 pub const MAX_CONFIGURATIONS: usize = 32;
+
 /// The most points.
 pub const MAX_POINTS: usize = 256;
+
 /// The most facts above the header; those beyond are only comments.
 const MAX_FACTS: usize = 64;
+
 /// The most characters of a name or a fact that are kept.
 pub(crate) const MAX_TEXT: usize = 400;
 
@@ -66,11 +69,17 @@ pub enum TableError {
 
 /// Columns by their first name; the others are what else they may be called.
 pub(crate) const CONFIGURATION: [&str; 2] = ["configuration", "environment"];
+
 const BLOCK: [&str; 2] = ["block", "block_bytes"];
+
 const IOPS: [&str; 1] = ["iops"];
+
 const BYTES_PER_SECOND: [&str; 1] = ["bytes_per_second"];
+
 const CPU: [&str; 2] = ["cpu_percent", "host_cpu_percent"];
+
 const LATENCY_NS: [&str; 1] = ["latency_mean_ns"];
+
 const RESPONSE_MS: [&str; 1] = ["response_ms"];
 
 /// Reads a table.
@@ -255,6 +264,96 @@ const LARGEST: f64 = 1e18;
 
 pub(crate) fn positive(text: &str) -> Option<f64> {
     text.parse().ok().filter(|value| (0.0..=LARGEST).contains(value))
+}
+
+/// Which column has one of these names, in capitals or not.
+pub(crate) fn position(header: &StringRecord, names: &[&str]) -> Option<usize> {
+    header.iter().position(|column| names.contains(&column.to_ascii_lowercase().as_str()))
+}
+
+/// Refuses a column that is none of these.
+pub(crate) fn refuse_unknown(header: &StringRecord, known: &[&str]) -> Result<(), TableError> {
+    match header.iter().find(|column| !known.contains(&column.to_ascii_lowercase().as_str())) {
+        Some(name) => Err(TableError::UnknownColumn { name: name.into(), known: known.join(", ") }),
+        None => Ok(()),
+    }
+}
+
+/// The lines of a table after its header.
+pub(crate) struct Lines<'a> {
+    pub(crate) header: StringRecord,
+    reader: Reader<&'a [u8]>,
+    numbers: LineNumbers<'a>,
+}
+
+impl<'a> Lines<'a> {
+    pub(crate) fn new(text: &'a str) -> Result<Self, TableError> {
+        let mut builder = ReaderBuilder::new();
+        builder.comment(Some(b'#')).trim(Trim::All).flexible(true);
+        let mut reader = builder.from_reader(text.as_bytes());
+        let header = reader.headers().map_err(|error| damaged(&error))?.clone();
+        Ok(Self { header, reader, numbers: LineNumbers::new(text) })
+    }
+
+    /// Reads the next line into `record`; its number, or nothing at the end.
+    pub(crate) fn next(&mut self, record: &mut StringRecord) -> Result<Option<u64>, TableError> {
+        let is_there = self.reader.read_record(record).map_err(|error| damaged(&error))?;
+        Ok(is_there.then(|| self.numbers.of(record)))
+    }
+}
+
+/// The columns that every table of repetitions has.
+pub(crate) struct Who {
+    configuration: usize,
+    repetition: Option<usize>,
+}
+
+impl Who {
+    pub(crate) fn find(header: &StringRecord) -> Result<Self, TableError> {
+        let configuration = position(header, &CONFIGURATION).ok_or(TableError::NoColumn(CONFIGURATION[0]))?;
+        Ok(Self { configuration, repetition: position(header, &["repetition"]) })
+    }
+
+    /// Configuration and repetition of a line; a table without repetitions has number 0.
+    pub(crate) fn of(&self, record: &StringRecord) -> Result<(String, u32), String> {
+        let cell = |index: usize| record.get(index).unwrap_or_default();
+        let name = cell(self.configuration);
+        if name.is_empty() || name.chars().count() > MAX_TEXT {
+            return Err(bad(CONFIGURATION[0], name));
+        }
+        let repetition = match self.repetition.map_or("", cell) {
+            "" => 0,
+            text => text.parse().map_err(|_| bad("repetition", text))?,
+        };
+        Ok((name.to_owned(), repetition))
+    }
+}
+
+/// Numbers of lines.
+pub(crate) struct LineNumbers<'a> {
+    text: &'a [u8],
+    /// How far lines have been counted: bytes, and the number of the line there.
+    counted: (usize, u64),
+}
+
+impl<'a> LineNumbers<'a> {
+    /// Of this text.
+    pub(crate) fn new(text: &'a str) -> Self {
+        Self { text: text.as_bytes(), counted: (0, 1) }
+    }
+
+    /// The number of the line where a record begins. The reader's own stands still between the two bytes
+    /// that end a line of DOS.
+    pub(crate) fn of(&mut self, record: &StringRecord) -> u64 {
+        let byte = record.position().map_or(0, csv::Position::byte);
+        let (counted, line) = self.counted;
+        let rest = self.text.get(usize::try_from(byte).unwrap_or(usize::MAX)..).unwrap_or_default();
+        let ends = rest.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
+        let at = (self.text.len() - rest.len() + ends).max(counted);
+        let passed = self.text[counted..at].iter().filter(|byte| **byte == b'\n').count();
+        self.counted = (at, line + passed as u64);
+        self.counted.1
+    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! What a host was busy with beside what was measured on it, and whether that was more in one run than in the other. If it was, a ratio of the two tells of the host as well.
+//! What a host was busy with beside what was measured on it, and whether that was more in one run than in the other. If it was,
+//! a ratio of the two tells of the host as well.
 
 use serde::{Deserialize, Serialize};
 use virtbench_record::{HostUse, PointRecord};

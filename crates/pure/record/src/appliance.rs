@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::crossing::CrossingCost;
-
 /// The root file system of an appliance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -77,4 +75,14 @@ pub struct ApplianceFacts {
     pub command_line: Vec<String>,
     /// What a reader should know: a boot that was repeated, a limit that could not be had.
     pub notes: Vec<String>,
+}
+
+/// What it costs to cross into a kernel, as a program there sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CrossingCost {
+    /// A system call that does nothing, in nanoseconds.
+    pub system_call_ns: u64,
+    /// The first write to a page of memory, in nanoseconds.
+    pub page_fault_ns: u64,
 }

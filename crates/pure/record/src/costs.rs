@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::footprint::Footprint;
 use crate::provenance::HostFacts;
+use crate::workload::Footprint;
 
 /// Version of the format.
 pub const COSTS_FORMAT: u32 = 4;

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::FORMAT;
-use crate::histogram::TakenHistogram;
+use crate::outcome::TakenHistogram;
 use crate::plan::Plan;
 use crate::point::Record;
 

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::appliance::ApplianceFacts;
-use crate::application::Quantity;
-use crate::histogram::TakenHistogram;
+use crate::application::{ApplicationRatios, ApplicationSideNumbers, Quantity};
+use crate::application_study_plan::ApplianceSide;
 use crate::host_use::HostUse;
 use crate::measurement::{Measurement, MeasurementKey};
 use crate::oltp::OltpOutcome;
-use crate::oltp_timeline::OltpTimeline;
+use crate::outcome::TakenHistogram;
 use crate::plan::Plan;
+use crate::summary::{Conclusion, Estimated};
 
 /// What a measurement is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -108,4 +109,158 @@ impl MeasurementKey for OltpKey {
         });
         taken.collect()
     }
+}
+
+/// A number of users, and what it did.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct OltpCurveNumbers {
+    /// Users.
+    pub users: u32,
+    /// Transactions per second.
+    pub transactions_per_second: f64,
+    /// 90th percentile of New-Order's response time, in nanoseconds.
+    pub p90_ns: Option<f64>,
+    /// Idle time of the side's processors, in percent of all of them.
+    pub idle_percent: Option<f64>,
+}
+
+/// Seconds of a side at saturation in which something else happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct OltpCauseNumbers {
+    /// What; null for any.
+    pub cause: Option<OltpCause>,
+    /// In how many seconds.
+    pub seconds: usize,
+    /// Of how many.
+    pub of_seconds: usize,
+    /// How much of the variance of all seconds lies in them, in percent.
+    pub variance_percent: f64,
+    /// Their mean throughput as a multiple of that of all.
+    pub throughput_ratio: f64,
+}
+
+/// One side.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct OltpSideNumbers {
+    /// The side.
+    #[serde(flatten)]
+    pub side: ApplianceSide,
+    /// Users that saturate it.
+    pub users: Option<u32>,
+    /// Why more were not tried: `saturated`, `no_growth` or `most_users`.
+    pub end: Option<String>,
+    /// 90th percentile of New-Order's response time at saturation, in nanoseconds.
+    pub p90_ns: Option<Estimated>,
+    /// Standard deviation between runs at saturation, each with a boot of its own, in percent of their mean.
+    pub between_runs_percent: Option<f64>,
+    /// Standard deviation between the parts of a run, likewise; the mean over the runs.
+    pub within_run_percent: Option<f64>,
+    /// Where the variance of seconds lies: with any cause, then cause by cause.
+    pub causes: Vec<OltpCauseNumbers>,
+    /// What the search tried, by ascending number of users.
+    pub curve: Vec<OltpCurveNumbers>,
+    /// Measurements that failed, and why.
+    pub failures: Vec<String>,
+}
+
+/// The figures of a study of a database, for programs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct OltpSummary {
+    /// What a reader takes away.
+    #[serde(flatten)]
+    pub conclusion: Conclusion,
+    /// The sides, the reference first.
+    pub sides: Vec<OltpSideNumbers>,
+    /// What is known of each at its own saturation.
+    pub saturated: Vec<ApplicationSideNumbers>,
+    /// All but the first against it there.
+    pub saturated_ratios: Vec<ApplicationRatios>,
+    /// What is known of each at equal users.
+    pub equal: Vec<ApplicationSideNumbers>,
+    /// All but the first against it there.
+    pub equal_ratios: Vec<ApplicationRatios>,
+}
+
+/// What may make a second differ from others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum OltpCause {
+    /// The database wrote its dirty pages.
+    Checkpoint,
+    /// The database cleaned or analysed tables by itself.
+    Autovacuum,
+    /// A hypervisor below this host took processor time away.
+    StolenTime,
+    /// Other programs used this host.
+    BusyHost,
+    /// The first seconds, in which caches are still filled.
+    ColdCache,
+}
+
+impl OltpCause {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::Checkpoint, Self::Autovacuum, Self::StolenTime, Self::BusyHost, Self::ColdCache];
+
+    /// As a reader knows it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Checkpoint => "checkpoint",
+            Self::Autovacuum => "autovacuum",
+            Self::StolenTime => "stolen time",
+            Self::BusyHost => "busy host",
+            Self::ColdCache => "cold caches",
+        }
+    }
+}
+
+/// Something that took a while.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct OltpEvent {
+    /// What disturbs the database meanwhile.
+    pub cause: OltpCause,
+    /// Its begin, in nanoseconds since measuring began; before that it is below zero.
+    pub begin_ns: i64,
+    /// Its end, likewise.
+    pub end_ns: i64,
+}
+
+/// The host and the storage in one second of measuring.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct OltpHostSecond {
+    /// Begin, in nanoseconds since measuring began.
+    pub start_ns: u64,
+    /// Use of the host's processors, in percent of one.
+    pub cpu_percent: f64,
+    /// Time that a hypervisor below took, in percent of one processor.
+    pub steal_percent: f64,
+    /// Other programs, in percent of one processor.
+    pub others_percent: Option<f64>,
+    /// Whether they used so much that it disturbs.
+    pub busy: bool,
+    /// Operations of the disk of the data, per second.
+    pub iops: Option<f64>,
+    /// Context switches of the whole host, per second.
+    pub context_switches: Option<f64>,
+}
+
+/// Everything on one timeline beside the transactions.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct OltpTimeline {
+    /// Each second but the first, which is over when the host is looked at for the first time.
+    pub seconds: Vec<OltpHostSecond>,
+    /// What the database says that it did, in the order of its log.
+    pub events: Vec<OltpEvent>,
+    /// What is not known, and why not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unavailable: Vec<String>,
 }

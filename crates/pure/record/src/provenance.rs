@@ -1,12 +1,10 @@
 //! Where a run's figures come from: `run.json`.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
-use crate::appliance::ApplianceRoot;
-use crate::crossing::CrossingCost;
-use crate::earlier::from_format_1;
-use crate::host_tuning::HostTuning;
-use crate::host_use::IdleBaseline;
+use crate::appliance::{ApplianceRoot, CrossingCost};
+use crate::host_use::{HostTuning, IdleBaseline};
 use crate::plan::Plan;
 use crate::point::{RecordError, check_format};
 use crate::setup::SetupFacts;
@@ -256,10 +254,55 @@ pub fn parse_provenance(text: &str) -> Result<Provenance, RecordError> {
     serde_json::from_value(value).map_err(damaged)
 }
 
+/// Brings a `run.json` of format 1 into format 2. There every run had a grid, empty where none was measured, and beside it
+/// what a study of several VMs or of predictions had planned.
+pub(crate) fn from_format_1(mut run: Value) -> Value {
+    let Some(fields) = run.as_object_mut() else { return run };
+    let Some(study) = fields.remove("kind") else { return run };
+    let mut grid = taken(fields, "plan");
+    let colocation = taken(fields, "together");
+    let predictions = taken(fields, "predictions");
+    let mut plan = if !predictions.is_empty() {
+        let moved = [("repetitions", "trials"), ("size_bytes", "size_bytes")];
+        with(predictions, &mut grid, &moved)
+    } else if !colocation.is_empty() {
+        let moved = ["repetitions", "ramp_ns", "time_ns", "size_bytes", "seed"].map(|name| (name, name));
+        with(colocation, &mut grid, &moved)
+    } else {
+        grid
+    };
+    plan.insert("study".into(), study);
+    fields.insert("plan".into(), Value::Object(plan));
+    fields.insert("format".into(), 2.into());
+    run
+}
+
+/// An object that stood in another one; empty where there was none.
+fn taken(fields: &mut Map<String, Value>, name: &str) -> Map<String, Value> {
+    match fields.remove(name) {
+        Some(Value::Object(object)) => object,
+        _ => Map::new(),
+    }
+}
+
+/// A plan with what stood in the grid, under its name there and here.
+fn with(
+    mut plan: Map<String, Value>,
+    grid: &mut Map<String, Value>,
+    moved: &[(&str, &str)],
+) -> Map<String, Value> {
+    for (earlier, name) in moved {
+        if let Some(value) = grid.remove(*earlier) {
+            plan.insert((*name).to_owned(), value);
+        }
+    }
+    plan
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host_tuning::ClockFacts;
+    use crate::host_use::ClockFacts;
 
     /// A `run.json` of before there were studies of configurations.
     const OLD: &str = r#"{"format":1,"kind":"native-vs-vm","version":"0.1.0","command":["virtbench"],

@@ -1,6 +1,6 @@
 //! What was measured in a run of whatever study: records follow the plan.
 
-use crate::application_study::ApplicationRecord;
+use crate::application::ApplicationRecord;
 use crate::colocation::SetRecord;
 use crate::desktops::DesktopsRecord;
 use crate::oltp_study::OltpRecord;

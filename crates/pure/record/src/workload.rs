@@ -6,9 +6,7 @@ use serde::{Deserialize, Serialize};
 use virtbench_units::LatencySummary;
 use virtbench_workload::{Workload, WorkloadSpec};
 
-use crate::footprint::Footprint;
-use crate::histogram::TakenHistogram;
-use crate::outcome::{Interval, LoadOutcome};
+use crate::outcome::{Interval, LoadOutcome, TakenHistogram};
 
 /// Which way a figure should go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -290,6 +288,63 @@ impl JobOutcome {
     }
 }
 
+/// One number that was measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Sample {
+    /// What was measured.
+    pub name: String,
+    /// Its unit: `B/s`, `1/s`, `ns`, `%`, or another one.
+    pub unit: String,
+    /// Which direction is better.
+    pub better: Better,
+    /// How much it was; without end (`null` in JSON) where nothing was completed and less is better. It is a number.
+    #[serde(with = "endless")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
+    pub value: f64,
+}
+
+/// JSON has no number without end. What is no number at all is not written, for nothing could be told from it.
+mod endless {
+    use serde::ser::Error;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(value: &f64, to: S) -> Result<S::Ok, S::Error> {
+        if value.is_nan() || *value == f64::NEG_INFINITY {
+            return Err(S::Error::custom(format!("a sample is {value}, which is no number")));
+        }
+        value.is_finite().then_some(*value).serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+        Ok(Option::deserialize(from)?.unwrap_or(f64::INFINITY))
+    }
+}
+
+impl Sample {
+    /// A number in a unit.
+    #[must_use]
+    pub fn new(name: impl Into<String>, unit: &str, better: Better, value: f64) -> Self {
+        Self { name: name.into(), unit: unit.to_owned(), better, value }
+    }
+}
+
+/// Everything that a machine did, by any program: on a quiet one the application and the kernel's own
+/// threads for it.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Footprint {
+    /// How long it was looked at, in nanoseconds.
+    pub elapsed_ns: u64,
+    /// Time of its processors, in nanoseconds: user code, and kernel code with interrupts.
+    pub cpu_ns: [u64; 2],
+    /// Bytes that system calls copied for the application.
+    pub copied_bytes: u64,
+    /// Kernel time by function, in nanoseconds, as far as samples of it tell; empty where nobody looked.
+    #[serde(default)]
+    pub functions: BTreeMap<String, u64>,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -307,5 +362,16 @@ mod tests {
         assert_eq!(idle_percent(1_500, 2, 1_000), 25.0);
         assert_eq!(idle_percent(3_000, 2, 1_000), 0.0);
         assert_eq!(idle_percent(0, 0, 0), 0.0);
+    }
+
+    #[test]
+    fn a_time_without_end_is_written_and_read_and_what_is_no_number_is_not_written() {
+        let sample = Sample::new("latency", "ns", Better::Lower, f64::INFINITY);
+        let text = serde_json::to_string(&sample).unwrap();
+        assert!(text.contains("\"value\":null"), "{text}");
+        assert_eq!(serde_json::from_str::<Sample>(&text).unwrap(), sample);
+        for value in [f64::NAN, f64::NEG_INFINITY] {
+            assert!(serde_json::to_string(&Sample { value, ..sample.clone() }).is_err());
+        }
     }
 }

@@ -12,25 +12,31 @@ use virtbench_model::tiles_study::analyse_tiles_study;
 use virtbench_model::together::{analyse_deviation, analyse_neighbours};
 use virtbench_record::{Plan, Provenance, Records, SidesPlan};
 
-use crate::analysed::Analysed;
-use crate::application_study_rows::application_study_csv;
-use crate::card::Card;
-use crate::desktops_rows::desktops_csv;
-use crate::oltp_rows::oltp_csv;
-use crate::operations_metrics::operations_metrics;
-use crate::operations_rows::operations_csv;
-use crate::outline::Outline;
+use crate::application::application_study_csv;
+use crate::application::of_application_study;
+use crate::configurations::Analysed;
+use crate::desktops::desktops_csv;
+use crate::desktops::of_desktops;
+use crate::oltp::of_oltp;
+use crate::oltp::oltp_csv;
+use crate::operations::of_operations;
+use crate::operations_rows::{operations_csv, operations_metrics};
 use crate::page;
+use crate::page::Outline;
+use crate::platform::Card;
+use crate::platform::of_platform;
 use crate::rows::{CsvError, csv};
 use crate::run::Run;
-use crate::samples_rows::samples_csv;
+use crate::samples::of_samples;
+use crate::samples::samples_csv;
 use crate::set_rows::sets_csv;
-use crate::takeaway::{
-    Takeaway, of_application_study, of_desktops, of_deviation, of_neighbours, of_oltp, of_operations,
-    of_platform, of_run, of_samples, of_tiles_study, predictions_takeaway,
+use crate::sets::{of_deviation, of_neighbours};
+use crate::takeaway::{Takeaway, of_run};
+use crate::tiles::tiles_csv;
+use crate::tiles_study::of_tiles_study;
+use crate::trials::{
+    head as predictions_head, predictions_html, predictions_takeaway, trials_csv, trials_markdown,
 };
-use crate::tiles_rows::tiles_csv;
-use crate::trials::{head as predictions_head, predictions_html, trials_csv, trials_markdown};
 
 /// Everything that is written of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,16 +62,16 @@ pub fn html(provenance: &Provenance, records: &Records, histograms: &BTreeMap<St
         Plan::Adapters(_) | Plan::Compare(_) => {
             Analysed::run(provenance, records.points(), Margin::default()).html()
         }
-        Plan::Neighbours(_) => page::sets::neighbours(provenance, records.sets()),
-        Plan::Deviation(_) => page::sets::deviation(provenance, records.sets()),
+        Plan::Neighbours(_) => crate::sets::neighbours_page(provenance, records.sets()),
+        Plan::Deviation(_) => crate::sets::deviation(provenance, records.sets()),
         Plan::Predictions(_) => predictions_html(provenance, records.trials()),
-        Plan::Oltp(plan) => page::oltp::page(provenance, plan, records.oltp()),
-        Plan::Operations(plan) => page::operations::page(provenance, plan, records.operations()),
-        Plan::Application(plan) => page::application_study::page(provenance, plan, records.application()),
-        Plan::Desktops(plan) => page::desktops::page(provenance, plan, records.desktops()),
-        Plan::Tiles(plan) => page::tiles::page(provenance, plan, records.tiles()),
-        Plan::Platform(plan) => page::platform::page(provenance, plan, records.samples()),
-        Plan::Network(_) => page::samples::page(provenance, &sides(provenance), records.samples()),
+        Plan::Oltp(plan) => crate::oltp::page(provenance, plan, records.oltp()),
+        Plan::Operations(plan) => crate::operations::page(provenance, plan, records.operations()),
+        Plan::Application(plan) => crate::application::page(provenance, plan, records.application()),
+        Plan::Desktops(plan) => crate::desktops::page(provenance, plan, records.desktops()),
+        Plan::Tiles(plan) => crate::tiles_study::page(provenance, plan, records.tiles()),
+        Plan::Platform(plan) => crate::platform::page(provenance, plan, records.samples()),
+        Plan::Network(_) => crate::samples::page(provenance, &sides(provenance), records.samples()),
     }
 }
 
@@ -105,43 +111,44 @@ pub fn outline(provenance: &Provenance, records: &Records, histograms: &BTreeMap
             page::native_vs_vm::head(&Run::new(provenance, points), histograms).outline(provenance)
         }
         Plan::Adapters(_) | Plan::Compare(_) => {
-            page::configurations::head(&Analysed::run(provenance, points, Margin::default()))
+            crate::configurations::head(&Analysed::run(provenance, points, Margin::default()))
                 .outline(provenance)
         }
         Plan::Neighbours(_) => {
-            page::sets::neighbours_head(provenance, sets, &analyse_neighbours(provenance, sets))
+            crate::sets::neighbours_head(provenance, sets, &analyse_neighbours(provenance, sets))
                 .outline(provenance)
         }
         Plan::Deviation(_) => {
-            page::sets::deviation_head(provenance, sets, &analyse_deviation(provenance, sets))
+            crate::sets::deviation_head(provenance, sets, &analyse_deviation(provenance, sets))
                 .outline(provenance)
         }
         Plan::Predictions(_) => predictions_head(provenance, records.trials()).outline(provenance),
         Plan::Oltp(plan) => {
             let all = records.oltp();
-            page::oltp::head(provenance, plan, all, &analyse_oltp(plan, all)).outline(provenance)
+            crate::oltp::head(provenance, plan, all, &analyse_oltp(plan, all)).outline(provenance)
         }
         Plan::Operations(plan) => {
             let all = records.operations();
-            page::operations::head(provenance, plan, all, &analyse_operations(plan, all)).outline(provenance)
+            crate::operations::head(provenance, plan, all, &analyse_operations(plan, all)).outline(provenance)
         }
         Plan::Application(plan) => {
             let all = records.application();
             let analysis = analyse_application_study(plan, all);
-            page::application_study::head(provenance, plan, all, &analysis).outline(provenance)
+            crate::application::head(provenance, plan, all, &analysis).outline(provenance)
         }
         Plan::Desktops(plan) => {
             let all = records.desktops();
-            page::desktops::head(provenance, plan, all, &analyse_desktops(plan, all)).outline(provenance)
+            crate::desktops::head(provenance, plan, all, &analyse_desktops(plan, all)).outline(provenance)
         }
         Plan::Tiles(plan) => {
             let all = records.tiles();
-            page::tiles::head(provenance, plan, all, &analyse_tiles_study(plan, all)).outline(provenance)
+            crate::tiles_study::head(provenance, plan, all, &analyse_tiles_study(plan, all))
+                .outline(provenance)
         }
-        Plan::Platform(plan) => page::platform::outline(&Card::new(provenance, plan, records.samples())),
+        Plan::Platform(plan) => crate::platform::outline(&Card::new(provenance, plan, records.samples())),
         Plan::Network(_) => {
             let plan = sides(provenance);
-            page::samples::head(provenance, &plan, &analyse_samples(&plan, records.samples()))
+            crate::samples::head(provenance, &plan, &analyse_samples(&plan, records.samples()))
                 .outline(provenance)
         }
     }

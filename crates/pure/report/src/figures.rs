@@ -3,60 +3,26 @@
 //! A [`Figure`] is a caption with one place or several side by side; a [`Drawing`] is one place. What can be looked at there (this
 //! point or that metric) are its variants: the page shows one large and the others folded away, and a script lets a reader choose.
 
-mod application;
-mod before_after;
-mod breakdown;
 mod configurations;
-mod cpu;
-mod desktops;
-mod deviation;
-mod fence;
-mod growth;
-mod history;
+pub(crate) mod history;
 mod latency;
 mod operations;
-mod platform;
-mod profile;
-mod ratio;
-mod ratios;
-mod samples;
-mod shares;
-mod stacked;
-mod style;
+pub(crate) mod ratios;
+pub(crate) mod shares;
+pub(crate) mod style;
 mod surface;
-mod table;
-mod tiles;
-mod tiles_study;
-mod timeline;
-mod trials;
-mod users;
 mod values;
 
-pub(crate) use application::application;
-pub(crate) use before_after::{before_after, moved_domains};
-pub(crate) use breakdown::breakdown;
+use virtbench_chart::{Chart, HeatMap, KeyEntry, Name};
+
 pub(crate) use configurations::over_block_sizes;
-pub(crate) use cpu::cpu;
-pub(crate) use desktops::{desktops, desktops_timeline};
-pub(crate) use deviation::{deviations, matrix, vm_name};
-pub(crate) use fence::fence_figure;
-pub(crate) use growth::growth;
 pub(crate) use history::history;
 pub(crate) use latency::latency;
 pub(crate) use operations::{kind_name, operations, step_name};
-pub(crate) use platform::{platform, platform_domains};
-pub(crate) use ratio::ratio_curve;
-pub(crate) use samples::samples;
-pub(crate) use shares::shares;
+pub(crate) use ratios::{cpu, ratio_curve};
+pub(crate) use shares::{deviations, matrix, shares, vm_name};
+pub(crate) use style::{breakdown, growth};
 pub(crate) use surface::surfaces;
-pub(crate) use table::Table;
-pub(crate) use tiles::tiles;
-pub(crate) use tiles_study::{tiles_host, tiles_members};
-pub(crate) use timeline::timeline;
-pub(crate) use trials::{calibration, scatter};
-pub(crate) use users::users;
-
-use virtbench_chart::{Chart, HeatMap, KeyEntry, Name};
 
 /// One thing that can be drawn.
 #[derive(Debug, Clone)]
@@ -76,7 +42,7 @@ pub(crate) struct Variant {
 }
 
 impl Variant {
-    fn chart(name: impl Into<String>, chart: Chart) -> Self {
+    pub(crate) fn chart(name: impl Into<String>, chart: Chart) -> Self {
         Self { name: name.into(), picture: Picture::Chart(chart) }
     }
 }
@@ -97,7 +63,7 @@ pub(crate) struct Drawing {
 }
 
 impl Drawing {
-    fn only(id: &str, label: String, variant: Variant) -> Self {
+    pub(crate) fn only(id: &str, label: String, variant: Variant) -> Self {
         Self { id: id.into(), label, choice: "", variants: vec![variant], first: 0 }
     }
 
@@ -176,4 +142,17 @@ fn union(keys: Vec<Vec<KeyEntry>>) -> Vec<KeyEntry> {
         }
     }
     all
+}
+
+/// Texts in rows and columns.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Table {
+    /// A title for each column.
+    pub(crate) header: Vec<String>,
+    /// The first columns are names, the others numbers.
+    pub(crate) rows: Vec<Vec<String>>,
+    /// How many of the columns are names.
+    pub(crate) names: usize,
+    /// What a reader must know of it.
+    pub(crate) note: String,
 }

@@ -1,13 +1,15 @@
-//! Numbers as a reader wants them.
+//! Numbers as a reader wants them, and the cost of a path to an appliance in words.
 
 use virtbench_model::Span;
 use virtbench_model::together::Overload;
-use virtbench_record::SetStart;
+use virtbench_record::{PathCost, SetStart};
 
 /// Bytes in a megabyte, as in all rates of the report (decimal, as on a disk's label).
 pub(crate) const MEGABYTE: f64 = 1e6;
+
 /// Bytes in a kilobyte.
 pub(crate) const KILOBYTE: f64 = 1e3;
+
 /// How a unit is shown: by what its values are multiplied, and its name then.
 pub(crate) fn scaled(unit: &str) -> (f64, &str) {
     match unit {
@@ -27,6 +29,7 @@ pub fn with_unit(value: f64, unit: &str) -> String {
 
 /// Nanoseconds in a millisecond.
 pub(crate) const MILLISECOND_NS: f64 = 1e6;
+
 /// Nanoseconds in a second.
 pub(crate) const SECOND_NS: f64 = 1e9;
 
@@ -132,6 +135,17 @@ pub(crate) fn shell_line(arguments: &[String]) -> String {
         })
         .collect();
     quoted.join(" ")
+}
+
+/// Round trips and rates of a path.
+pub(crate) fn path_cost(cost: &PathCost) -> String {
+    format!(
+        "{} ms median round trip ({} ms for 99 %), {} MB/s to it, {} MB/s from it",
+        significant(cost.round_trip_median_ns as f64 / MILLISECOND_NS),
+        significant(cost.round_trip_p99_ns as f64 / MILLISECOND_NS),
+        significant(cost.to_bytes_per_s / MEGABYTE),
+        significant(cost.from_bytes_per_s / MEGABYTE)
+    )
 }
 
 #[cfg(test)]

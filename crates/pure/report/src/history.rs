@@ -7,8 +7,8 @@ use virtbench_model::history::{
 };
 
 use crate::figures;
+use crate::figures::history::{changed_in_words, newest_in_words, run_name};
 use crate::format::{count, ratio, scaled, significant, trimmed};
-use crate::history_words::{changed_in_words, newest_in_words, run_name};
 use crate::page::{document, opening, section};
 use crate::provenance::moment;
 use crate::takeaway::Takeaway;

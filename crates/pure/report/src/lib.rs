@@ -4,58 +4,52 @@
 //! the network (its content security policy forbids it). Figures are drawn here, as SVG, and every one has a table that holds
 //! the same numbers: a page without scripts, on paper or read aloud loses nothing.
 
-mod analysed;
 mod application;
-mod application_study_rows;
 mod before_after;
-mod card;
-mod desktops_rows;
+mod configurations;
+mod desktops;
 mod documents;
-mod environments;
 mod fence;
-mod fence_figure;
 mod figures;
 mod format;
 mod forms;
 mod history;
-mod history_words;
-mod matrix;
-mod oltp_rows;
-mod operations_metrics;
+mod oltp;
+mod operations;
 mod operations_rows;
-mod outline;
 mod page;
-mod path_cost;
+mod platform;
 mod platforms_compared;
 mod prediction;
 mod provenance;
 mod rows;
 mod run;
-mod samples_rows;
+mod samples;
 mod set_rows;
-mod systems;
+mod sets;
 mod tables;
 mod takeaway;
 mod tiles;
-mod tiles_rows;
+mod tiles_study;
 mod trials;
 
-pub use analysed::Analysed;
+pub use crate::operations::growth_takeaway;
 pub use application::ApplicationPage;
 pub use before_after::BeforeAfterPage;
+pub use configurations::Analysed;
 pub use documents::{Documents, documents, html, outline, takeaway};
-pub use fence::{FencePage, FenceTable, fence_html};
-pub use fence_figure::{FenceFigure, FenceValue};
+pub use fence::{FenceFigure, FencePage, FenceTable, FenceValue, fence_html};
 pub use format::{set_marks, with_unit};
 pub use forms::SvgFile;
 pub use history::HistoryPage;
-pub use outline::Outline;
+pub use page::Outline;
 pub use platforms_compared::PlatformsPage;
 pub use prediction::{PredictionPage, prediction_html};
 pub use provenance::moment;
 pub use rows::{CsvError, csv};
-pub use set_rows::sets_csv;
-pub use systems::{DEVIATION_LEGEND, fate_in_words, ranged_percent, systems_csv, systems_markdown};
-pub use takeaway::{Takeaway, growth_takeaway};
+pub use set_rows::{
+    DEVIATION_LEGEND, fate_in_words, ranged_percent, sets_csv, systems_csv, systems_markdown,
+};
+pub use takeaway::Takeaway;
 pub use tiles::TilesPage;
 pub use trials::{trials_csv, trials_markdown};

@@ -7,7 +7,7 @@ use virtbench_model::Span;
 use virtbench_model::before_after::Direction;
 use virtbench_model::platform::{Moved, MovedFigure, PlatformsCompared};
 
-use crate::figures::{self, Figure};
+use crate::figures::Figure;
 use crate::format::{ratio, ratio_span, trimmed, with_unit};
 use crate::page::{document, opening, scroll, section};
 use crate::takeaway::Takeaway;
@@ -71,7 +71,7 @@ impl PlatformsPage<'_> {
     pub fn html(&self, version: &str) -> String {
         let title = "Two runs of a platform";
         let [before, after] = self.runs;
-        let figures: Vec<Figure> = figures::moved_domains(self.compared).into_iter().collect();
+        let figures: Vec<Figure> = crate::before_after::moved_domains(self.compared).into_iter().collect();
         // What details say in text stands in the tables.
         let takeaway = Takeaway { details: Vec::new(), ..self.takeaway() };
         let content = html! {

@@ -1,60 +1,48 @@
-//! The numbers behind the figures, in tables that a script sorts by a click on a header.
+//! The numbers behind the figures, in tables that a script sorts by a click on a header; the first of them is whose the host's
+//! CPU use was.
 
-mod accounting;
-mod application;
-mod infrastructure;
-mod kinds;
-mod points;
-mod sets;
-mod settings;
-mod tiles;
-mod verdicts;
-
-pub(crate) use accounting::{accounting, idle};
-pub(crate) use application::every_figure;
-pub(crate) use infrastructure::infrastructure;
-pub(crate) use kinds::kinds;
-pub(crate) use points::points;
-pub(crate) use sets::{deviations, machines, neighbours, workloads};
-pub(crate) use settings::settings;
-pub(crate) use tiles::tiles;
-pub(crate) use verdicts::{matrices, verdicts};
+mod configurations;
 
 use maud::{Markup, html};
 use virtbench_model::{Estimate, Ratio, Side};
-use virtbench_record::{Measured, PointRecord, PointStatus};
+use virtbench_record::{
+    GuestsState, HostUse, IdleBaseline, Measured, PointRecord, PointStatus, ProcessRole, ProcessUse,
+    role_percent, unattributed_percent,
+};
 use virtbench_units::format_bytes;
+
+pub(crate) use configurations::{kinds, matrices, points, settings, verdicts};
 
 use crate::format::{MEGABYTE, MILLISECOND_NS, ratio, ratio_span, significant};
 use crate::run::{Run, RunPoint, RunSide};
 
 /// A cell: what it shows and by what it sorts; cells without a number sort last.
-struct Cell {
+pub(crate) struct Cell {
     text: String,
     range: Option<String>,
     sort: Option<f64>,
 }
 
 impl Cell {
-    fn number(value: Option<f64>) -> Self {
+    pub(crate) fn number(value: Option<f64>) -> Self {
         let value = value.filter(|value| value.is_finite());
         Self { text: value.map_or_else(|| "–".into(), significant), range: None, sort: value }
     }
 
-    fn estimate(estimate: Option<Estimate>, unit: f64) -> Self {
+    pub(crate) fn estimate(estimate: Option<Estimate>, unit: f64) -> Self {
         let range = estimate
             .and_then(|estimate| estimate.span())
             .map(|span| format!("{} to {}", significant(span.low / unit), significant(span.high / unit)));
         Self { range, ..Self::number(estimate.map(|estimate| estimate.mean / unit)) }
     }
 
-    fn ratio(ratio: Option<Ratio>) -> Self {
+    pub(crate) fn ratio(ratio: Option<Ratio>) -> Self {
         let span = ratio.and_then(|ratio| ratio.interval);
         let range = span.map(|span| format!("{} to {}", significant(span.low), significant(span.high)));
         Self { range, ..Self::number(ratio.map(|ratio| ratio.value)) }
     }
 
-    fn markup(&self) -> Markup {
+    pub(crate) fn markup(&self) -> Markup {
         html! { td.number data-sort=[self.sort_key()] { (self.content()) } }
     }
 
@@ -75,7 +63,7 @@ impl Cell {
 }
 
 /// A header by which a script sorts its column. `group` names the columns' side by its colour.
-fn header(title: &str, unit: &str, group: Option<&RunSide>) -> Markup {
+pub(crate) fn header(title: &str, unit: &str, group: Option<&RunSide>) -> Markup {
     let class = group.map_or("", |side| match side.index {
         0 => "native",
         1 => "vm",
@@ -257,4 +245,124 @@ fn measured_cells(measured: &Measured) -> Markup {
         Cell::number(measured.clock.as_ref().map(|clock| clock.drift_ppm)),
     ];
     html! { @for cell in &cells { (cell.plain()) } }
+}
+
+/// Roles in the order of the table, those of idle guests together.
+const ROLES: [(&str, &[ProcessRole]); 4] = [
+    ("QEMU of the measured guest", &[ProcessRole::MeasuredGuest]),
+    ("servers of its blocks", &[ProcessRole::Backing]),
+    ("idle guests and their servers", &[ProcessRole::IdleGuest, ProcessRole::IdleBacking]),
+    ("virtbench", &[ProcessRole::Virtbench]),
+];
+
+/// The host, its parts by role, and the rest, in percent of one processor.
+fn split(host: &HostUse, processes: &[ProcessUse]) -> Vec<f64> {
+    let of = |roles: &[ProcessRole]| roles.iter().map(|role| role_percent(processes, *role)).sum::<f64>();
+    let parts = ROLES.iter().map(|(_, roles)| of(roles));
+    std::iter::once(host.cpu_percent).chain(parts).chain([unattributed_percent(host, processes)]).collect()
+}
+
+/// The mean of each column.
+fn means(rows: &[Vec<f64>]) -> Option<Vec<f64>> {
+    let columns = rows.first()?.len();
+    let sum = |column: usize| rows.iter().map(|row| row[column]).sum::<f64>();
+    Some((0..columns).map(|column| sum(column) / rows.len() as f64).collect())
+}
+
+fn heads(first: &str) -> Markup {
+    html! {
+        thead { tr {
+            th scope="col" { (first) }
+            th scope="col" { "host in all " span.unit { "%" } }
+            @for (title, _) in ROLES { th scope="col" { (title) " " span.unit { "%" } } }
+            th scope="col" { "rest " span.unit { "%" } }
+        } }
+    }
+}
+
+/// While points were measured: a row for each configuration. Nothing where no process was told apart.
+pub(crate) fn accounting(records: &[PointRecord], configurations: &[String]) -> Option<Markup> {
+    let told = |measured: &&Measured| !measured.processes.is_empty();
+    records.iter().filter_map(PointRecord::measured).any(|measured| told(&measured)).then_some(())?;
+    let row = |name: &String| {
+        let rows: Vec<Vec<f64>> = records
+            .iter()
+            .filter(|record| record.environment == *name)
+            .filter_map(PointRecord::measured)
+            .filter(told)
+            .map(|measured| split(&measured.host, &measured.processes))
+            .collect();
+        means(&rows)
+    };
+    Some(html! {
+        p.hint {
+            "Means over all points, in percent of one processor. The host in all is what I/O per %CPU is reckoned \
+             with. The rest is what no process accounts for: interrupts, threads of the kernel, everything else \
+             that ran."
+        }
+        div.scroll tabindex="0" role="region" aria-label="CPU use while points were measured" {
+            table {
+                (heads("while measuring"))
+                tbody {
+                    @for name in configurations {
+                        @if let Some(means) = row(name) { tr { th scope="row" { (name) } (numbers(&means)) } }
+                    }
+                }
+            }
+        }
+    })
+}
+
+fn numbers(values: &[f64]) -> Markup {
+    html! { @for value in values { (Cell::number(Some(*value)).markup()) } }
+}
+
+/// Without a load: a row for each baseline.
+pub(crate) fn idle(baselines: &[IdleBaseline]) -> Markup {
+    html! {
+        p.hint {
+            "The same without a load anywhere. Stopped is how guests wait while another is measured: what that \
+             costs is in every figure above."
+        }
+        div.scroll tabindex="0" role="region" aria-label="CPU use of idle guests" {
+            table {
+                (heads("without a load"))
+                tbody {
+                    @for baseline in baselines {
+                        tr {
+                            th scope="row" {
+                                (baseline.environments.len()) @match baseline.guests {
+                                    GuestsState::Running => " guests running",
+                                    GuestsState::Stopped => " guests stopped",
+                                }
+                            }
+                            (numbers(&split(&baseline.host, &baseline.processes)))
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A mean times `factor`, with its interval.
+pub(crate) fn estimate(known: Option<Estimate>, factor: f64) -> Markup {
+    html! {
+        td.number { @match known {
+            Some(known) => { (significant(known.mean * factor)) @if let Some(span) = known.span() {
+                " " small { (significant(span.low * factor)) " to " (significant(span.high * factor)) } } }
+            None => "–",
+        } }
+    }
+}
+
+/// How many times another one it is.
+pub(crate) fn times(known: Option<Ratio>) -> Markup {
+    html! {
+        td.number { @match known {
+            Some(known) => { (ratio(known.value)) @if let Some(span) = known.interval {
+                " " small { (ratio_span(span)) } } }
+            None => "–",
+        } }
+    }
 }

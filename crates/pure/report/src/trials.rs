@@ -3,29 +3,31 @@
 use std::fmt::Write as _;
 
 use maud::{Markup, html};
+use virtbench_chart::{Axis, Chart, Dash, Form, Look, Point, Series, look};
+use virtbench_model::busy_host;
 use virtbench_model::predict::trials::{
     by_case, coverage, mean_absolute_error_percent, mean_error_of_averages_percent,
 };
-use virtbench_record::{HostUse, Provenance, Trial};
+use virtbench_record::{CaseSet, HostUse, Provenance, Trial};
 
-use crate::figures;
-use crate::format::significant;
-use crate::outline::{Head, Section};
-use crate::page::document;
+use super::figures::style::GREY;
+use super::figures::{Drawing, Figure, Values, Variant};
+use super::takeaway::Takeaway;
+use crate::format::{count, rounded, significant};
+use crate::page::{Head, Section, document};
 use crate::rows::figure;
-use crate::takeaway::predictions_takeaway;
 
 /// What the page says, and its figures.
 pub(crate) fn head(provenance: &Provenance, trials: &[Trial]) -> Head<2> {
     const NOTHING: &str = "There is no trial yet.";
-    let calibration = figures::calibration(trials);
+    let calibration = self::calibration(trials);
     Head {
         title: "Predicted, then run".into(),
         place: place(provenance),
         takeaway: predictions_takeaway(provenance, trials),
         sections: [
             Section::new("calibration", "Do intervals hold what they say?", NOTHING, calibration),
-            Section::new("scatter", "Predicted against measured", NOTHING, figures::scatter(trials)),
+            Section::new("scatter", "Predicted against measured", NOTHING, scatter(trials)),
         ],
     }
 }
@@ -178,6 +180,154 @@ pub fn trials_markdown(trials: &[Trial]) -> String {
         let _ = writeln!(text, "| {:.0} % | {:.0} % |", 100.0 * confidence, 100.0 * share);
     }
     text
+}
+
+/// An application is predicted well if single trials are off by no more than this on average, in percent.
+const WELL: f64 = 10.0;
+
+/// Intervals that are named.
+const TOLD: [f64; 3] = [0.5, 0.8, 0.95];
+
+/// What a reader takes away from a run of predictions.
+pub(crate) fn predictions_takeaway(provenance: &Provenance, trials: &[Trial]) -> Takeaway {
+    let set = provenance.plan.predictions().and_then(|plan| plan.set);
+    Takeaway {
+        headline: headline(set, trials),
+        details: details(trials),
+        cautions: cautions(provenance, set, trials),
+    }
+}
+
+/// Mean absolute error of single trials: what somebody has to expect who predicts once.
+fn headline(set: Option<CaseSet>, trials: &[Trial]) -> String {
+    let cases = by_case(trials);
+    if cases.is_empty() {
+        return "No application has been tried yet.".into();
+    }
+    let well = cases.iter().filter(|case| case.absolute_error_percent() <= WELL).count();
+    let over = count(cases.len(), "application");
+    let whose =
+        set.map_or_else(|| format!("Over {over}"), |set| format!("Over {over} of the {} set", set.name()));
+    format!(
+        "{whose} predictions of single trials were {:.0} % off on average (mean absolute error of {}); {well} of \
+         {} within {WELL:.0} %.",
+        mean_absolute_error_percent(trials),
+        count(trials.len(), "trial"),
+        cases.len()
+    )
+}
+
+fn details(trials: &[Trial]) -> Vec<String> {
+    let averaged = (trials.len() > by_case(trials).len()).then(|| {
+        let averaged = mean_error_of_averages_percent(trials);
+        format!("With the trials of each averaged, so that chance evens out, {averaged:.0} %.")
+    });
+    let told = coverage(trials)
+        .into_iter()
+        .filter(|(confidence, _)| !trials.is_empty() && TOLD.contains(confidence));
+    let held = told.map(|(confidence, share)| {
+        format!(
+            "Intervals stated at {:.0} % held the truth in {:.0} % of {}.",
+            100.0 * confidence,
+            100.0 * share,
+            count(trials.len(), "trial")
+        )
+    });
+    averaged.into_iter().chain(held).collect()
+}
+
+fn cautions(provenance: &Provenance, set: Option<CaseSet>, trials: &[Trial]) -> Vec<String> {
+    let mut said = Vec::new();
+    if set == Some(CaseSet::Tuning) {
+        said.push(
+            "Ideas for the model were compared on the tuning set: expect larger errors of other applications.".into(),
+        );
+    }
+    if provenance.guest.as_ref().is_some_and(|guest| guest.accelerator.name == "tcg") {
+        said.push("The VM ran under TCG, software emulation: this says nothing of virtualization.".into());
+    }
+    said.extend(busy_host(trials.iter().flat_map(Trial::hosts)).map(|busy| busy.words()));
+    let planned = provenance.plan.predictions().into_iter().flat_map(|plan| &plan.cases);
+    let missing: Vec<&str> = planned
+        .map(|case| case.name.as_str())
+        .filter(|name| !trials.iter().any(|trial| trial.case == *name))
+        .collect();
+    if !missing.is_empty() {
+        said.push(format!("Without any trial: {}.", missing.join(", ")));
+    }
+    said.extend(provenance.notes.iter().cloned());
+    said
+}
+
+/// Where stated and found, or predicted and measured, agree.
+fn agreement(low: f64, high: f64) -> Series {
+    Series {
+        name: "where both agree".into(),
+        look: Look::of_colour(GREY).dashed(Dash::Dashed),
+        form: Form::Line,
+        points: [low, high].map(|end| Point::new(end, end)).into(),
+    }
+}
+
+/// The confidence that is stated against the share of trials whose interval held the truth. Nothing without a trial.
+pub(crate) fn calibration(trials: &[Trial]) -> Option<Figure> {
+    (!trials.is_empty()).then_some(())?;
+    let points = coverage(trials).into_iter().map(|(confidence, share)| {
+        let [stated, held] = [confidence, share].map(|share| rounded(100.0 * share, 0));
+        Point::new(100.0 * confidence, 100.0 * share).hover(format!("stated {stated} %: {held} % held"))
+    });
+    let points = points.collect();
+    let held = Series { name: "trials".into(), look: look(0), form: Form::Marked, points };
+    let axis = |title: &str| Axis::from_zero(title).within(0.0, 100.0);
+    let chart = Chart {
+        series: vec![agreement(0.0, 100.0), held],
+        ..Chart::new(axis("stated confidence, %"), axis("intervals that held the truth, %"))
+    };
+    let label = "Stated confidence against the share of truths inside; the table below holds the values.";
+    Some(Figure {
+        title: "Stated confidence".into(),
+        caption: "Across: the confidence that is stated. Up: the share of trials whose interval held the truth. On the line they \
+                  agree; above it intervals are wider than they need be, below it too narrow."
+            .into(),
+        drawings: vec![Drawing::only("calibration-chart", label.into(), Variant::chart("", chart))],
+        values: Values::Own,
+    })
+}
+
+/// Each trial's prediction with its interval against what was measured. Nothing without a trial.
+pub(crate) fn scatter(trials: &[Trial]) -> Option<Figure> {
+    let percent = |trial: &Trial, value: f64| (100.0 * value / trial.reference).max(1e-4);
+    let points = trials.iter().map(|trial| {
+        let interval = trial.intervals.last().map(|ends| ends.map(|end| percent(trial, end)));
+        let hover = format!(
+            "{}: predicted {}, measured {}",
+            trial.case,
+            significant(trial.predicted),
+            significant(trial.truth)
+        );
+        Point::new(percent(trial, trial.truth), percent(trial, trial.predicted))
+            .between(interval)
+            .hover(hover)
+    });
+    let points: Vec<Point> = points.collect();
+    let all = || points.iter().flat_map(|point| [point.x, point.y]);
+    let (low, high) = (all().reduce(f64::min)?, all().reduce(f64::max)?);
+    let tried = Series { name: "a trial".into(), look: look(1), form: Form::Marks, points };
+    let chart = Chart {
+        series: vec![agreement(low, high), tried],
+        height_px: 320.0,
+        ..Chart::new(Axis::logarithmic("measured, % of native"), Axis::logarithmic("predicted, % of native"))
+    };
+    let label =
+        "Predicted against measured share of native capacity; the table under Case by case holds the values.";
+    Some(Figure {
+        title: "Predicted against measured".into(),
+        caption: "Shares of the native capacity, both on logarithmic scales; each mark is a trial, its whisker the 95 % interval. \
+                  On the line the prediction was right."
+            .into(),
+        drawings: vec![Drawing::only("scatter-chart", label.into(), Variant::chart("", chart))],
+        values: Values::Own,
+    })
 }
 
 #[cfg(test)]

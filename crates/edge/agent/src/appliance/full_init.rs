@@ -1,4 +1,4 @@
-//! The root's own systemd, as the first process of namespaces of its own, with no more rights than any other program of the root.
+//! The root's own systemd, as the first process of namespaces of its own, with no more rights than a group of its own gives it.
 
 use std::collections::BTreeMap;
 use std::ffi::CString;
@@ -15,19 +15,21 @@ use rustix::process::{PidfdFlags, chdir, chroot, pidfd_open};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 use super::children::Children;
-use super::group::Group;
-use super::inside::{Interior, inside};
-use super::program::{Before, Program};
-use super::users::find_user;
+use super::program::{Before, Interior, Program, find_user, inside};
 
 /// What is started of the root's own beside the services and what they require: neither timers nor what packages enable.
 pub(crate) const TARGET: &str = "virtbench.target";
+
 /// How long systemd may take until it takes orders, and to end.
 const BOOT_LIMIT: Duration = Duration::from_secs(120);
+
 const END_LIMIT: Duration = Duration::from_secs(30);
+
 const PAUSE: Duration = Duration::from_millis(20);
+
 /// The socket on which it takes orders.
 const SOCKET: &str = "run/systemd/private";
+
 const PLAIN: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV).union(MountFlags::NOEXEC);
 
 /// An init that runs.
@@ -146,4 +148,62 @@ fn before(root: &Path, group: &Group) -> io::Result<Before> {
         mount(c"cgroup2", c"/sys/fs/cgroup", c"cgroup2", PLAIN, None)?;
         Ok(())
     }))
+}
+
+/// What it is called. The agent's own group, which natively the controller has made for it alone, tells it from others.
+const NAME: &str = "init";
+
+/// A group that is there until it is removed, or until the controller removes the one above it.
+pub(crate) struct Group(PathBuf);
+
+impl Group {
+    /// Makes one in the hierarchy that is mounted at `root`.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub(crate) fn make(root: &Path) -> io::Result<Self> {
+        let path = root.join(own(&fs::read_to_string("/proc/self/cgroup")?)).join(NAME);
+        fs::create_dir(&path)?;
+        Ok(Self(path))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Removes it with all that is in it; what still has processes stays.
+    pub(crate) fn remove(&self) {
+        remove(&self.0);
+    }
+}
+
+/// Whether a process is in the group at `path` or below it. There is none where there is no such group.
+pub(crate) fn is_populated(path: &Path) -> bool {
+    let events = fs::read_to_string(path.join("cgroup.events"));
+    events.is_ok_and(|text| text.lines().any(|line| line == "populated 1"))
+}
+
+/// The path of a process's own group of version 2, relative, of what its `/proc/PID/cgroup` says.
+fn own(text: &str) -> &str {
+    text.lines().find_map(|line| line.strip_prefix("0::/")).unwrap_or("")
+}
+
+fn remove(path: &Path) {
+    for entry in fs::read_dir(path).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            remove(&entry.path());
+        }
+    }
+    let _ = fs::remove_dir(path);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_agents_own_group_is_the_one_of_version_2() {
+        assert_eq!(own("4:memory:/a\n0::/user.slice/b\n"), "user.slice/b");
+        assert_eq!((own("0::/\n"), own("4:memory:/a\n")), ("", ""));
+    }
 }

@@ -1,23 +1,18 @@
 //! An appliance: real software in a root of its own, run by the agent.
 
-mod carried;
 mod children;
 mod full_init;
-mod group;
-mod inside;
-mod path;
 mod program;
 mod root;
 mod services;
 mod unit;
-mod users;
 
 use std::collections::BTreeMap;
-use std::io;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use std::{io, thread};
 
 use rustix::fs::statvfs;
 use rustix::process::{Pid, getpid};
@@ -25,25 +20,24 @@ use rustix::system::sethostname;
 use virtbench_recipe::Service;
 use virtbench_record::CommandEnd;
 
-use crate::dhcp;
-use crate::interface;
+use self::children::Children;
+use self::full_init::FullInit;
+use self::program::{Interior, Program};
+use self::root::Root;
+use self::services::{Running, oom_kills};
+use self::unit::write_units;
+use crate::path_cost::{self, IDLE_LIMIT, kind_of};
 use crate::protocol::appliance::{
     AddressOrder, ApplianceState, CommandOrder, InterfaceOrder, MountOrder, ServiceEnd, ServiceFailure,
 };
-use children::Children;
-use full_init::FullInit;
-use inside::Interior;
-use program::Program;
-use root::Root;
-use services::{Running, oom_kills};
-use unit::write_units;
-
-pub(crate) use path::serve_path;
+use crate::{dhcp, interface};
 
 /// How often somebody who waits looks whether he is to stop.
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
+
 /// How long what is left may take to end once it is killed.
 const KILL_LIMIT: Duration = Duration::from_secs(5);
+
 /// A file system with less than this part of it free is said to be full.
 const FULL_PART: u64 = 200;
 
@@ -158,7 +152,7 @@ impl Appliance {
         for service in services {
             let failed = |why| ServiceFailure { service: service.name.clone(), why, log: Vec::new() };
             let root = self.root_path().map_err(failed)?;
-            carried::carry(&root, &service.command).map_err(failed)?;
+            program::carry(&root, &service.command).map_err(failed)?;
             let running = Running::start(&self.children, &root, init.as_deref(), service)?;
             let place = self.place().map_err(failed)?;
             let is_stopped = || is_stopped() || self.is_stopping();
@@ -332,4 +326,31 @@ impl Appliance {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Measurements at once.
+const MOST_CONNECTIONS: usize = 8;
+
+/// Answers on this port from now on, until the agent ends.
+///
+/// # Errors
+/// The port is taken.
+pub(crate) fn serve_path(port: u16) -> io::Result<()> {
+    let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, port))?;
+    thread::Builder::new().name("path".into()).spawn(move || {
+        let mut threads: Vec<thread::JoinHandle<()>> = Vec::new();
+        for stream in listener.incoming().flatten() {
+            threads.retain(|thread| !thread.is_finished());
+            // One more is hung up on.
+            if threads.len() < MOST_CONNECTIONS {
+                threads.extend(thread::Builder::new().spawn(move || drop(answer(stream))));
+            }
+        }
+    })?;
+    Ok(())
+}
+
+fn answer(mut stream: TcpStream) -> io::Result<()> {
+    let kind = kind_of(&mut stream, IDLE_LIMIT)?;
+    path_cost::answer(kind, stream)
 }

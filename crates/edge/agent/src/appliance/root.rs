@@ -21,9 +21,7 @@ use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use rustix::process::umask;
 use virtbench_recipe::Init;
 
-use super::inside::inside;
-use super::program::own_folder;
-use super::users::find_user;
+use super::program::{find_user, inside, own_folder};
 use crate::block_device::{node, wait_for_disk_number};
 use crate::protocol::appliance::{DataOrder, DiskPlace, HostName, MountOrder};
 

@@ -11,10 +11,8 @@ use virtbench_recipe::{Probe, Service, StopSignal};
 
 use super::children::{Children, End};
 use super::full_init::FullInit;
-use super::inside::{Interior, inside};
-use super::program::{Program, own_folder};
+use super::program::{Interior, Program, find_user, inside, own_folder};
 use super::unit::Unit;
-use super::users::find_user;
 use crate::console::Console;
 use crate::protocol::appliance::{ServiceEnd, ServiceFailure};
 

@@ -12,9 +12,8 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, fcntl_getfl, fcntl_setfl, mknodat}
 use virtbench_recipe::{Service, StopSignal};
 
 use super::children::{Children, End};
-use super::full_init::{FullInit, TARGET};
-use super::group::is_populated;
-use super::inside::{Interior, inside};
+use super::full_init::{FullInit, TARGET, is_populated};
+use super::program::{Interior, inside};
 use crate::console::Console;
 
 /// Where the units that this run adds are, and what they write.

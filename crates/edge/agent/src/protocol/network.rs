@@ -5,10 +5,9 @@
 
 use serde::{Deserialize, Serialize};
 
-pub use super::path::{BLOCK_BYTES, ECHO, SINK, SOURCE};
-
 /// One byte goes back, and then the connection is closed.
 pub const ONCE: u8 = b'o';
+
 /// The number of a series of datagrams comes (64 bits, little endian); how many have arrived goes back (64 bits, little endian).
 pub const COUNT: u8 = b'c';
 
@@ -111,3 +110,15 @@ pub enum NetworkReply {
     /// It was measured.
     Measured(NetworkOutcome),
 }
+
+/// Whatever comes goes back.
+pub const ECHO: u8 = b'e';
+
+/// Whatever comes is counted; once the other side has ended, the count goes back (64 bits, little endian).
+pub const SINK: u8 = b's';
+
+/// Bytes come until the other side hangs up.
+pub const SOURCE: u8 = b'g';
+
+/// What is read or written at once, in bytes: as iperf3 does.
+pub const BLOCK_BYTES: usize = 128 << 10;

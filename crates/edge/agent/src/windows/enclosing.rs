@@ -1,6 +1,6 @@
 //! Appliances, which run on Linux machines only.
 
-use crate::protocol::enclosing::EnclosingRequest;
+use crate::protocol::appliance::EnclosingRequest;
 use crate::protocol::{FailureKind, Reply};
 
 /// Refuses.

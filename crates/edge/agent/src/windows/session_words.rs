@@ -13,8 +13,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use sha2::{Digest, Sha256};
 
 use crate::departure::Departure;
-use crate::protocol::NOT_READY;
-use crate::protocol::session::{LISTENS, SessionOrder};
+use crate::protocol::{LISTENS, NOT_READY, SessionOrder};
 use crate::remote::{Role, run_remotely, serve_remotely};
 
 /// How long it may take until somebody connects.

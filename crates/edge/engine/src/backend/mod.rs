@@ -9,8 +9,6 @@ mod opened;
 mod psync;
 #[cfg(unix)]
 mod uring;
-#[cfg(unix)]
-mod uring_setup;
 #[cfg(feature = "network-targets")]
 mod vhost_user;
 #[cfg(windows)]

@@ -8,9 +8,8 @@ use std::sync::Arc;
 use io_uring::types::{Fd, Fixed, FsyncFlags, SubmitArgs, Timespec};
 use io_uring::{IoUring, opcode, squeue};
 use virtbench_record::TargetFacts;
-use virtbench_workload::{Direction, FlushKind, LoadSpec, Op, WriteSync};
+use virtbench_workload::{Direction, FlushKind, LoadSpec, Op, UringOptions, WriteSync};
 
-use super::uring_setup::{build_ring, polling_refused};
 use super::{Backend, Completion};
 use crate::buffers::Buffers;
 use crate::clock::monotonic_ns;
@@ -18,13 +17,17 @@ use crate::error::EngineError;
 
 /// How often a waiting worker is woken to look at its stop flag.
 const HEARTBEAT: Timespec = Timespec::new().nsec(50_000_000);
+
 /// Operations handed to the kernel at once. One system call for each costs a third more CPU; waiting
 /// to hand over all that are free keeps the device idle meanwhile (14 % fewer IOPS at depth 32).
 const SUBMIT_BATCH: usize = 4;
+
 /// How long the read that finds out about polling may take.
 const PROBE_LIMIT_NS: u64 = 5_000_000_000;
+
 /// Asks io_uring_enter for completions (linux/io_uring.h).
 const ENTER_GETEVENTS: u32 = 1;
+
 /// Marks the heartbeat among the completions.
 const HEARTBEAT_TOKEN: u64 = u64::MAX;
 
@@ -235,4 +238,50 @@ fn vectors(buffers: &mut Buffers, slots: u32) -> Vec<libc::iovec> {
             libc::iovec { iov_base: memory.as_mut_ptr().cast(), iov_len: memory.len() }
         })
         .collect()
+}
+
+/// How long the kernel's submission thread keeps polling when nothing comes, in milliseconds.
+const SUBMISSION_IDLE_MS: u32 = 1_000;
+
+/// The cheapest kind of ring the kernel offers: completions are handled when the worker asks for
+/// them (Linux 6.1), else without interrupting it (5.19), else plainly.
+pub(super) fn build_ring(entries: u32, options: UringOptions) -> Result<IoUring, EngineError> {
+    let UringOptions { submission_polling, completion_polling } = options;
+    let mut plain = IoUring::builder();
+    if completion_polling {
+        plain.setup_iopoll();
+    }
+    if submission_polling {
+        // Its completions come from the kernel's thread; the cheaper kinds are for rings without one.
+        return plain.setup_sqpoll(SUBMISSION_IDLE_MS).build(entries).map_err(|source| {
+            EngineError::Resource {
+            what: "the kernel refuses --sqpoll (a thread of its own that polls for submissions): leave it out"
+                .to_owned(),
+            source,
+        }
+        });
+    }
+    let mut deferred = plain.clone();
+    deferred.setup_single_issuer().setup_defer_taskrun();
+    let mut cooperative = plain.clone();
+    cooperative.setup_coop_taskrun();
+    deferred
+        .build(entries)
+        .or_else(|_| cooperative.build(entries))
+        .or_else(|_| plain.build(entries))
+        .map_err(|source| EngineError::Resource {
+            what: "io_uring (if the kernel forbids it, see sysctl kernel.io_uring_disabled, or use --engine psync)"
+                .to_owned(),
+            source,
+        })
+}
+
+/// The error of a device that cannot be polled.
+pub(super) fn polling_refused(source: io::Error) -> EngineError {
+    EngineError::Resource {
+        what: "the target refuses --iopoll (polling its device for completions): an NVMe device can be \
+               polled when its driver has poll queues (nvme.poll_queues); leave --iopoll out"
+            .to_owned(),
+        source,
+    }
 }

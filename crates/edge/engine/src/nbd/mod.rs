@@ -4,14 +4,8 @@
 //! library under the LGPL. What is said and understood is `virtbench_nbd`'s; `Connection` moves the bytes, under
 //! time limits.
 
-mod address;
 mod connection;
-mod error;
-mod outbox;
 mod source;
 
-pub use address::NbdAddress;
-pub use connection::Connection;
-pub use error::NbdError;
-pub(crate) use outbox::Outbox;
-pub(crate) use source::NbdSource;
+pub use connection::{Connection, NbdAddress, NbdError};
+pub(crate) use source::{NbdSource, Outbox};

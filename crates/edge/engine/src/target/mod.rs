@@ -3,12 +3,10 @@
 mod error;
 #[cfg(unix)]
 mod linux;
-mod name;
 #[cfg(feature = "network-targets")]
 mod network;
 mod open;
 mod prepare;
-mod size;
 #[cfg(windows)]
 mod windows;
 
@@ -21,10 +19,9 @@ use virtbench_record::TargetFacts;
 use virtbench_units::format_bytes;
 use virtbench_workload::{FaultSpec, LoadSpec, WriteSync};
 
-pub use error::TargetError;
+pub use error::{TargetError, TargetName};
 #[cfg(unix)]
 pub use linux::is_test_file;
-pub use name::TargetName;
 #[cfg(windows)]
 pub use windows::is_test_file;
 

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use virtbench_record::{TargetFacts, TargetKind};
 
-use super::error::TargetError;
-use super::size::check_size;
+use super::error::{TargetError, check_size};
 use super::{Source, Target, TargetRequest};
 use crate::nbd::{NbdAddress, NbdSource};
 use crate::vhost_user::VhostUserSource;

@@ -1,7 +1,7 @@
 //! Each kind of damage is told from the others.
 
 use super::*;
-use crate::verify::header::fill;
+use crate::verify::judge::fill;
 use virtbench_workload::{AccessLine, AccessSpec, LoadSpec};
 
 const SEED: u64 = 7;

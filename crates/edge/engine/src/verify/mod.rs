@@ -1,20 +1,17 @@
 //! Verification: what was written is what is read.
 //!
 //! ```text
-//! write: claim -> fill (header.rs: seed, offset, version, checksum in each sector) -> acknowledged: note the version
+//! write: claim -> fill (judge.rs: seed, offset, version, checksum in each sector) -> acknowledged: note the version
 //! read:  claim -> judge (against the version noted in ledger.rs) -> release
-//! end:   a flush (final_flush.rs), then check_region reads everything once more (pass.rs)
+//! end:   a flush, then check_region reads everything once more (both pass.rs)
 //! later: --verify-only reads the ledger that was kept (sidecar.rs), then the region
 //! ```
 //!
 //! While an operation is in flight on a block, no other may start there: what a racing read should
 //! find would be anybody's guess, and a false alarm is worse than a check left out.
 
-mod final_flush;
-mod header;
 mod judge;
 mod ledger;
-mod memory;
 mod pass;
 mod sidecar;
 
@@ -23,10 +20,9 @@ use std::sync::Arc;
 use virtbench_record::Verification;
 use virtbench_workload::{Direction, Op};
 
-pub(crate) use final_flush::FinalFlush;
 pub(crate) use judge::Moment;
 pub(crate) use ledger::{Ledger, block_count};
-pub(crate) use pass::{CheckRegion, chunk_bytes};
+pub(crate) use pass::{CheckRegion, FinalFlush, chunk_bytes};
 pub use sidecar::LedgerError;
 pub(crate) use sidecar::{Sidecar, begin, load};
 
@@ -61,7 +57,7 @@ impl Verifier {
         let block_bytes = usize::try_from(self.ledger.block_bytes()).unwrap_or(usize::MAX);
         let mut offset = op.offset;
         for block in buffer[..op.len as usize].chunks_mut(block_bytes) {
-            header::fill(block, self.ledger.seed(), offset, self.ledger.next_version(offset));
+            judge::fill(block, self.ledger.seed(), offset, self.ledger.next_version(offset));
             offset += block.len() as u64;
         }
     }

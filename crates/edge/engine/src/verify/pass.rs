@@ -16,6 +16,7 @@ use crate::slots::{InFlight, Slots};
 
 /// About how much is read at once, in bytes.
 const CHUNK_BYTES: u64 = 128 << 10;
+
 /// How often a waiting pass looks at its stop flag.
 const NAP_NS: u64 = 50_000_000;
 
@@ -94,10 +95,35 @@ impl Task for CheckRegion<'_> {
     }
 }
 
+/// How often the limit is looked at.
+const FLUSH_NAP_NS: u64 = 50_000_000;
+
+/// One flush, which may take so long. Answers whether it succeeded.
+pub(crate) struct FinalFlush {
+    pub buffers: Buffers,
+    pub timeout_ns: u64,
+}
+
+impl Task for FinalFlush {
+    type Output = io::Result<bool>;
+
+    fn perform<B: Backend>(mut self, backend: &mut B) -> io::Result<bool> {
+        let limit_ns = monotonic_ns() + self.timeout_ns;
+        let mut completions = Vec::new();
+        let op = Op { direction: Direction::Flush, offset: 0, len: 0, line: 0 };
+        backend.queue(0, op, self.buffers.slot(0).as_mut_ptr());
+        while completions.is_empty() && monotonic_ns() < limit_ns {
+            backend.drive(Some(limit_ns.min(monotonic_ns() + FLUSH_NAP_NS)), &mut completions)?;
+        }
+        Ok(completions.first().is_some_and(|completion| completion.result == 0))
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
     use virtbench_workload::{AccessLine, AccessSpec};
+
+    use super::*;
 
     #[test]
     fn a_read_is_of_whole_blocks_and_no_longer_than_the_target_takes() {

@@ -3,7 +3,7 @@
 //! A header page, little-endian: magic (8), format (4), state (4), seed (8), bytes of a block (8), of
 //! the region (8), whether the load trims (4), CRC-32C of the rest of the file (4), identity of the
 //! machine's boot (36), CRC-32C of what is above (4); at its end, the numbers of flushes. Then the
-//! words of the blocks (`memory.rs`).
+//! words of the blocks (`ledger.rs`).
 //!
 //! It is mapped while the load runs, so that a load that is killed leaves it as exact as it was: each
 //! block's newest version, and the newest that was flushed. What was in flight may be there or not.
@@ -17,8 +17,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 use virtbench_workload::LoadSpec;
 
-use super::ledger::{Ledger, block_count, common_block_bytes};
-use super::memory::{HEADER_BYTES, Memory, bytes_of};
+use super::ledger::{HEADER_BYTES, Ledger, Memory, block_count, bytes_of, common_block_bytes};
 use crate::system::{Lock, Positioned, boot_identity, lock as lock_file, sync_folder as sync, take_room};
 
 const MAGIC: &[u8; 8] = b"vbledger";

@@ -1,15 +1,15 @@
 //! A started device and its queues.
 
 use std::os::fd::AsRawFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use blkio::{Blkio, Blkioq, MemoryRegion};
+use thiserror::Error;
 
-use super::VhostUserError;
 use crate::buffers::Shared;
 
 /// How long the server may take for each exchange of messages.
@@ -99,4 +99,37 @@ pub(super) fn bounded<T: Send + 'static>(
         // The crate panicked over what the server said.
         Err(RecvTimeoutError::Disconnected) => Err(VhostUserError::Nonsense { socket, action }),
     }
+}
+
+/// What goes wrong with a vhost-user server.
+#[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the messages say what each field is")]
+pub enum VhostUserError {
+    /// It cannot be reached, or refuses.
+    #[error("vhost-user:{socket}: cannot {action}: {message}; is a vhost-user-blk server listening there, with no other client?",
+        socket = socket.display())]
+    Failed {
+        socket: PathBuf,
+        /// What was tried.
+        action: &'static str,
+        /// What the `blkio` crate said.
+        message: String,
+    },
+    /// It does not answer.
+    #[error("vhost-user:{socket}: no answer within {seconds} s while trying to {action}: is it a vhost-user-blk server, \
+        with no other client?", socket = socket.display())]
+    Silent {
+        socket: PathBuf,
+        /// What was tried.
+        action: &'static str,
+        /// The time limit, in seconds.
+        seconds: u64,
+    },
+    /// It says what cannot be.
+    #[error("vhost-user:{socket}: the server's answers make no sense (while trying to {action})", socket = socket.display())]
+    Nonsense {
+        socket: PathBuf,
+        /// What was tried.
+        action: &'static str,
+    },
 }

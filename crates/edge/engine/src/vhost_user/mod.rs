@@ -6,9 +6,8 @@
 //! vhost-user server is.
 
 mod device;
-mod error;
 mod source;
 
 pub(crate) use device::Device;
-pub use error::VhostUserError;
+pub use device::VhostUserError;
 pub(crate) use source::{VhostUserSource, ring_note};

@@ -10,11 +10,9 @@ use virtbench_fence::Backing;
 use virtbench_fence::cache::{CacheConfig, origin, resized};
 
 use super::format::{check_empty, empty_cache};
-use super::given_up::GivenUp;
-use super::held::{self, Held, Moved};
+use super::held::{self, GivenUp, Held, Moved, read_what_can_be};
 use super::resize::home_of;
 use super::resize_error::ResizeError;
-use super::salvage::read_what_can_be;
 use crate::attach;
 use crate::attach_error::AttachError;
 use crate::cache_metadata::{SUPERBLOCKS_BYTES, carry_out, superblocks, unreadable as unreadable_metadata};

@@ -1,20 +1,21 @@
 //! Data that only a cache has, and how it is written back to its disks while they are not served.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::{fmt, io};
 
 use virtbench_fence::cache::{BLOCK_BYTES, Inspection, LiveBlock, MemoryLog};
 
-use super::given_up::{GivenUp, Lost, Why};
 use super::resize_error::{ResizeError, io};
-use super::salvage::{read_again, read_what_can_be};
-use crate::attach;
 use crate::cache_metadata::{image, inspected, inspected_with, logs, superblocks};
 use crate::config::Config;
+use crate::device::read_at;
 use crate::label::Label;
-use crate::memory_log;
+use crate::memory::Buffer;
 use crate::serve_error::ServeError;
+use crate::{attach, memory_log};
 
 /// Bytes of a block of the cache, in memory.
 #[allow(clippy::cast_possible_truncation)] // 4096
@@ -162,5 +163,132 @@ impl Held<'_> {
             .write_all_at(data, disk.offset_bytes + block.disk_offset_bytes)
             .map_err(|source| io(&disk.name, "writing back", source))?;
         Ok(true)
+    }
+}
+
+/// Why a block is given up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Why {
+    /// It does not have the sum that it was written with.
+    Damaged,
+    /// The device does not give it.
+    Unreadable,
+}
+
+/// A range of a disk that goes on with what the disk had before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GivenUp {
+    /// The disk's name.
+    pub disk: String,
+    /// Where it begins.
+    pub offset_bytes: u64,
+    /// How long it is.
+    pub len_bytes: u64,
+    /// What the cache has in its place.
+    pub why: Why,
+}
+
+impl fmt::Display for GivenUp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { disk, offset_bytes, len_bytes, why } = self;
+        let end = offset_bytes + len_bytes - 1;
+        let why = match why {
+            Why::Damaged => "damaged in the cache",
+            Why::Unreadable => "unreadable in the cache",
+        };
+        write!(f, "disk {disk}: bytes {offset_bytes} to {end}: {why}: the disk has what it had before")
+    }
+}
+
+/// Blocks by disk and place, in ranges.
+#[derive(Debug, Default)]
+pub(super) struct Lost {
+    blocks: BTreeMap<(String, u64), Why>,
+}
+
+impl Lost {
+    pub(super) fn add(&mut self, disk: &str, offset_bytes: u64, why: Why) {
+        self.blocks.insert((disk.to_owned(), offset_bytes), why);
+    }
+
+    pub(super) fn ranges(self) -> Vec<GivenUp> {
+        let mut ranges: Vec<GivenUp> = Vec::new();
+        for ((disk, offset_bytes), why) in self.blocks {
+            match ranges.last_mut() {
+                Some(last)
+                    if last.disk == disk
+                        && last.why == why
+                        && last.offset_bytes + last.len_bytes == offset_bytes =>
+                {
+                    last.len_bytes += BLOCK_BYTES;
+                }
+                _ => ranges.push(GivenUp { disk, offset_bytes, len_bytes: BLOCK_BYTES, why }),
+            }
+        }
+        ranges
+    }
+}
+
+/// How often a piece is read before it counts as unreadable.
+const ATTEMPTS: usize = 10;
+
+const PIECE_BYTES: usize = 4096;
+
+/// What no metadata is, in place of what cannot be read.
+const UNREADABLE: u8 = 0xaa;
+
+/// Reads a piece; a device that fails for a moment is read again.
+///
+/// # Errors
+/// It fails every time.
+pub(super) fn read_again(file: &File, offset: u64, len: usize) -> io::Result<Buffer> {
+    let mut attempts = (1..ATTEMPTS).map(|_| read_at(file, offset, len));
+    match attempts.find(Result::is_ok) {
+        Some(read) => read,
+        None => read_at(file, offset, len),
+    }
+}
+
+/// Reads whole pieces of 4 KiB; in place of those that cannot be read stands what is none of a cache's. Gives the first of
+/// them too.
+pub(super) fn read_what_can_be(file: &File, offset: u64, len: usize) -> (Buffer, Option<u64>) {
+    if let Ok(all) = read_at(file, offset, len) {
+        return (all, None);
+    }
+    let mut all = Buffer::zeroed(len);
+    let mut unreadable = None;
+    for (place, piece) in all.chunks_mut(PIECE_BYTES).enumerate() {
+        let at = offset + (place * PIECE_BYTES) as u64;
+        match read_again(file, at, piece.len()) {
+            Ok(read) => piece.copy_from_slice(&read),
+            Err(_) => {
+                piece.fill(UNREADABLE);
+                unreadable.get_or_insert(at);
+            }
+        }
+    }
+    (all, unreadable)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbours_are_one_range() {
+        let mut lost = Lost::default();
+        for (disk, block, why) in [
+            ("b", 1, Why::Damaged),
+            ("a", 3, Why::Damaged),
+            ("a", 2, Why::Damaged),
+            ("a", 4, Why::Unreadable),
+        ] {
+            lost.add(disk, block * BLOCK_BYTES, why);
+        }
+        let ranges = lost.ranges();
+        let found: Vec<_> =
+            ranges.iter().map(|range| (range.disk.as_str(), range.offset_bytes, range.len_bytes)).collect();
+        assert_eq!(found, [("a", 8192, 8192), ("a", 16384, 4096), ("b", 4096, 4096)]);
+        assert!(ranges[0].to_string().starts_with("disk a: bytes 8192 to 16383: damaged"), "{}", ranges[0]);
     }
 }

@@ -22,7 +22,7 @@ use crate::frontend::Served;
 use crate::frontend::listen::Listener;
 use crate::label::{Label, LabelError};
 use crate::memory_log::Mapped;
-use crate::requests::asked::{Added, Change};
+use crate::requests::core::{Added, Change};
 use crate::serve_error::ServeError;
 use crate::{attach, start};
 

@@ -2,11 +2,9 @@
 
 mod bounds;
 mod build;
-mod emulated;
 mod key_error;
 mod nbd;
 mod pools;
-mod predict_table;
 mod predictions;
 mod scheduler;
 mod spec;
@@ -24,13 +22,11 @@ use virtbench_workload::FaultSpec;
 pub use crate::frontend::nbd::Listen;
 pub use bounds::{SHARE, SLOT_MS, SLOTS, within};
 pub use build::{Built, LABEL_BYTES};
-pub use emulated::{Emulated, EmulatedKind};
 pub use nbd::{NbdTable, TlsTable};
 pub use pools::Pools;
-pub use predict_table::PredictTable;
-pub use predictions::{FastFound, Predictions, SlowFound};
+pub use predictions::{FastFound, PredictTable, Predictions, SlowFound};
 pub use scheduler::served_variant;
-pub use spec::{DeviceSpec, Size};
+pub use spec::{DeviceSpec, Emulated, EmulatedKind, Size};
 
 /// A configuration file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

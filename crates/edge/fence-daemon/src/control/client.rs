@@ -1,22 +1,26 @@
 //! Asking a running daemon.
 
-use std::io::{self, BufRead, BufReader, ErrorKind, IoSlice, Read, Write};
+use std::io::{self, BufRead, BufReader, ErrorKind, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags, recvmsg, sendmsg,
+};
 use thiserror::Error;
 
-use super::visitor::MOST_HANDED;
 use super::{Answer, Question, Refusal};
 use crate::admin::ResizeStep;
 
 /// How long one step may take: new room is zeroed, which some devices do by writing.
 const STEP_LIMIT: Duration = Duration::from_secs(3600);
+
 const WRITE_LIMIT: Duration = Duration::from_secs(5);
+
 /// The longest line, in bytes.
 const MOST_LINE_BYTES: u64 = 64 << 20;
 
@@ -133,5 +137,53 @@ fn answered(
             Answer::Refused { kind, why } => return Err(ControlError::Refused { kind, why }),
             answer => each(answer),
         }
+    }
+}
+
+/// Descriptors of one client at most: of a new disk's socket, and of a log in memory.
+pub(super) const MOST_HANDED: usize = 2;
+
+/// A client, whose stream does not block.
+pub(super) struct Visitor {
+    pub(super) stream: UnixStream,
+    pub(super) handed: Vec<OwnedFd>,
+}
+
+impl Visitor {
+    pub(super) const fn new(stream: UnixStream) -> Self {
+        Self { stream, handed: Vec::new() }
+    }
+}
+
+impl Read for Visitor {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_HANDED))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let flags = RecvFlags::CMSG_CLOEXEC;
+        let received = recvmsg(&self.stream, &mut [IoSliceMut::new(buffer)], &mut control, flags)?;
+        for message in control.drain() {
+            if let RecvAncillaryMessage::ScmRights(descriptors) = message {
+                // Those that are too many are closed.
+                let room = MOST_HANDED.saturating_sub(self.handed.len());
+                self.handed.extend(descriptors.take(room));
+            }
+        }
+        Ok(received.bytes)
+    }
+}
+
+impl Write for Visitor {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.stream.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
+    }
+}
+
+impl AsFd for Visitor {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
     }
 }

@@ -4,7 +4,6 @@
 
 mod client;
 mod server;
-mod visitor;
 
 use serde::{Deserialize, Serialize};
 

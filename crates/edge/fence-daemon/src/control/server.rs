@@ -11,14 +11,14 @@ use std::time::Duration;
 use rustix::event::{EventfdFlags, eventfd};
 use virtbench_fence::{DiskId, SchedulerConfig};
 
-use super::visitor::Visitor;
+use super::client::Visitor;
 use super::{Answer, MOST_QUESTION_BYTES, Question, Refusal};
 use crate::admin::{Handed, Live, ResizeError, Serving};
 use crate::frontend::listen::Listener;
 use crate::frontend::{Done, FrontEnd, Host};
 use crate::journal::Journal;
 use crate::questions::{self, Bounds, Desk};
-use crate::requests::asked::{Asked, Change, HAS_CLIENT, Wish};
+use crate::requests::core::{Asked, Change, HAS_CLIENT, Wish};
 use crate::ring::Interest;
 
 const LISTENER: u64 = 0;

@@ -4,14 +4,12 @@ mod blocks;
 mod emulated;
 mod faulty;
 mod file;
-mod null;
 mod open;
 
 pub use blocks::{read_at, write_at};
 pub use emulated::EmulatedBackend;
 pub use faulty::FaultyBackend;
-pub use file::FileBackend;
-pub use null::NullBackend;
+pub use file::{FileBackend, NullBackend};
 pub use open::{DeviceError, Opened, open, open_read_only};
 
 use virtbench_fence::{DeviceOp, DiskId, IoError, Time};

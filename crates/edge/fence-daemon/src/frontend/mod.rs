@@ -14,7 +14,7 @@ use std::os::fd::BorrowedFd;
 use virtbench_fence::{ChangeError, DiskId, SchedulerConfig, Time};
 
 use crate::memory::{Buffer, Pool, Segment};
-use crate::requests::asked::Asked;
+use crate::requests::core::Asked;
 use crate::requests::{Core, Full};
 use crate::ring::{Interest, Ring, WatchId, Watcher};
 

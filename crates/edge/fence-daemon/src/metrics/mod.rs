@@ -1,6 +1,5 @@
 //! Figures of a running daemon: counted by its thread, read by others, served as OpenMetrics on loopback.
 
-mod count;
 mod http;
 mod intervals;
 mod publish;
@@ -13,12 +12,11 @@ use virtbench_fence::Account;
 use virtbench_fence::cache::CacheCounts;
 
 use crate::request::Action;
-use count::Count;
 pub use http::{fetch, serve};
 pub use intervals::Alone;
 use intervals::SoFar;
 pub(crate) use publish::Publisher;
-use response_times::ResponseTimes;
+use response_times::{Count, ResponseTimes};
 
 /// Kinds of requests, in the order in which they are counted.
 const KINDS: [&str; 4] = ["read", "write", "flush", "discard"];

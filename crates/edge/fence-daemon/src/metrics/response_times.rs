@@ -5,20 +5,24 @@
 //! they cannot be read while they are written, or recording goes through its queues.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use virtbench_fence::Time;
 
-use super::count::Count;
-
 /// Buckets for each power of two, and its logarithm.
 const STEPS: usize = 1 << STEPS_LOG2;
+
 const STEPS_LOG2: u32 = 5;
+
 /// What takes longer, 137 s, is counted as that.
 const LONGEST_LOG2: u32 = 37;
+
 const BUCKETS: usize = STEPS * (LONGEST_LOG2 - STEPS_LOG2 + 1) as usize;
+
 /// The last minute of work is known in parts of this length.
 const PART_NS: u64 = 10_000_000_000;
+
 const PARTS: usize = 6;
 
 /// Quantiles that are shown.
@@ -118,6 +122,25 @@ impl Parts {
         if is_over && kinds.into_iter().fold(false, |any, kind| kind.part() | any) {
             *self = Self { began: now, requests };
         }
+    }
+}
+
+/// One writer, any number of readers: a sum needs no locked instruction.
+#[derive(Debug, Default)]
+pub(super) struct Count(AtomicU64);
+
+impl Count {
+    #[inline]
+    pub(super) fn add(&self, more: u64) {
+        self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed);
+    }
+
+    pub(super) fn set(&self, value: u64) {
+        self.0.store(value, Ordering::Relaxed);
+    }
+
+    pub(super) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
     }
 }
 

@@ -1,18 +1,21 @@
 //! The fence with what it needs to act: requests on one side, device I/Os on the other.
 
 use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
 
 use thiserror::Error;
+use virtbench_fence::cache::CacheCounts;
 use virtbench_fence::{
-    BufferId, ChangeError, Completion, DeviceIo, DiskId, Effect, Fence, IoError, RequestId, SchedulerConfig,
-    Time,
+    BufferId, ChangeError, Completion, Device, DeviceIo, DeviceOp, DiskId, Effect, Fence, IoError, RequestId,
+    SchedulerConfig, Time,
 };
 
-use super::asked::Asked;
 use super::flight::{Flights, Sources};
-use super::notes::Notes;
 use super::table::{Part, Pending, Table};
 use crate::device::{Backend, Facts, Finished, Io};
+use crate::frontend::listen::Listener;
+use crate::frontend::served::Served;
+use crate::journal::Journal;
 use crate::memory::{Pool, Segment};
 use crate::metrics::{Metrics, Publisher};
 use crate::request::{Action, Done, Memory, Request};
@@ -297,4 +300,124 @@ impl Core {
     pub(crate) fn refused(&mut self) -> Option<Finished> {
         self.refused.pop()
     }
+}
+
+/// Which states of a partition are told when they change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Stands {
+    failing: bool,
+    read_only: bool,
+}
+
+/// Writes lines, few of them whatever devices do.
+#[derive(Debug)]
+pub(super) struct Notes {
+    devices: Journal,
+    caches: Journal,
+    stood: Vec<Stands>,
+}
+
+impl Default for Notes {
+    fn default() -> Self {
+        let [devices, caches] = ["a device fails", "cache"].map(|about| Journal::new(about.into()));
+        Self { devices, caches, stood: Vec::new() }
+    }
+}
+
+impl Notes {
+    /// An I/O of a device has failed.
+    pub(super) fn failed(&self, io: &DeviceIo, error: IoError, figures: &Metrics) {
+        let device = match io.device {
+            Device::Slow => "slow",
+            Device::Fast => "fast",
+        };
+        let disk = figures.disk_name(io.disk.index());
+        let DeviceIo { offset_bytes, len_bytes, .. } = io;
+        let what = match io.op {
+            DeviceOp::Flush => "a flush".to_owned(),
+            DeviceOp::Read => format!("a read of {len_bytes} bytes at {offset_bytes}"),
+            DeviceOp::Write => format!("a write of {len_bytes} bytes at {offset_bytes}"),
+            DeviceOp::Discard => format!("a discard of {len_bytes} bytes at {offset_bytes}"),
+        };
+        let why = match error {
+            IoError::Device(code) => std::io::Error::from_raw_os_error(code).to_string(),
+            error => error.to_string(),
+        };
+        self.devices.note(format_args!("[{device}], {what} for disk {disk}: {why}"));
+    }
+
+    /// How the partitions of the cache stand; what has changed is told.
+    pub(super) fn caches(&mut self, counts: impl Iterator<Item = CacheCounts>, figures: &Metrics) {
+        for (place, counts) in counts.enumerate().filter(|(_, counts)| !counts.sealed) {
+            let now = Stands { failing: counts.failing, read_only: counts.read_only };
+            if self.stood.len() <= place {
+                self.stood.resize(place + 1, Stands::default());
+            }
+            let before = std::mem::replace(&mut self.stood[place], now);
+            if now == before {
+                continue;
+            }
+            let whose = match figures.caches() {
+                1 => "the cache of all disks".to_owned(),
+                _ => format!("the cache of disk {}", figures.disk_name(place)),
+            };
+            let says = match now {
+                Stands { read_only: true, failing: true } => {
+                    "refuses writes and flushes until a device that fails works again"
+                }
+                Stands { read_only: true, failing: false } => {
+                    "refuses writes and flushes until the daemon is started again: after a failed flush of the fast device \
+                     nobody knows what that has kept"
+                }
+                Stands { read_only: false, failing: true } => {
+                    "keeps what a device that fails does not take, and tries it again; writes wait once there is no room"
+                }
+                Stands { read_only: false, failing: false } => "works again: nothing of it was lost",
+            };
+            self.caches.note(format_args!("{whose} {says} ({} failures so far)", counts.errors));
+        }
+    }
+}
+
+/// Why there is no rest: the disk that is to go has a client.
+pub(crate) const HAS_CLIENT: &str = "a client uses it: end that first";
+
+/// A wish, and who hears how it went.
+pub(crate) struct Asked {
+    pub(crate) wish: Wish,
+    pub(crate) answer: SyncSender<Result<(), String>>,
+}
+
+/// What is wished for.
+pub(crate) enum Wish {
+    /// Finish what is under way, make it stable, and take nothing more until told to. Not if this disk has a client.
+    Rest {
+        /// A disk that is to go.
+        leaves: Option<DiskId>,
+    },
+    /// Take requests again.
+    GoOn,
+    /// Take requests again, by another fence.
+    Change(Box<Change>),
+    /// End: this cannot go on.
+    End,
+}
+
+/// Other disks.
+pub(crate) struct Change {
+    pub(crate) fence: Fence,
+    /// For each disk, whether every write is stable before it is answered.
+    pub(crate) write_through: Vec<bool>,
+    /// Where each disk of before is now; nowhere if it is gone.
+    pub(crate) moved: Vec<Option<DiskId>>,
+    /// A disk that was not there before.
+    pub(crate) added: Option<Added>,
+    pub(crate) figures: Arc<Metrics>,
+}
+
+/// A disk that is served from now on.
+pub(crate) struct Added {
+    pub(crate) served: Served,
+    /// Of a vhost-user client.
+    pub(crate) listener: Option<Listener>,
 }

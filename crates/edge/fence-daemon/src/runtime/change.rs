@@ -2,11 +2,10 @@
 
 use virtbench_fence::DiskId;
 
-use super::Runtime;
-use super::rest::Rest;
+use super::{Rest, Runtime};
 use crate::frontend::vhost_user::VhostUserBlk;
 use crate::frontend::{Done, FrontEnd, Host};
-use crate::requests::asked::{Added, Asked, Change, HAS_CLIENT, Wish};
+use crate::requests::core::{Added, Asked, Change, HAS_CLIENT, Wish};
 
 /// How long what is under way may take: clients wait as long.
 const LIMIT_NS: u64 = 20_000_000_000;

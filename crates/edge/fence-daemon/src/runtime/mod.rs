@@ -1,43 +1,53 @@
 //! The loop: one thread, one ring, one fence over one pair of devices, and any number of front ends.
 
 mod change;
-mod rest;
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, eventfd};
 use virtbench_fence::{Fence, Time};
 
+pub use crate::requests::{Core, Full};
+
 use crate::device::{Backend, Facts};
 use crate::frontend::{FrontEnd, Host};
 use crate::metrics::Metrics;
 use crate::requests::Devices;
-pub use crate::requests::{Core, Full};
 use crate::ring::{Event, Interest, Ring, Watcher};
-use rest::Rest;
 
 /// Entries of the ring.
 const RING_ENTRIES: u32 = 1024;
+
 /// Events taken in one turn at most.
 const MOST_EVENTS: usize = 512;
+
 /// Device I/Os that are put together before the kernel gets them: more, and the device idles meanwhile.
 const SUBMIT_AT: usize = 8;
+
 /// Turns that may pass meanwhile.
 const MOST_HELD: usize = 4;
+
 /// Pauses of the processor's between two looks at what may have come: together about a third of a microsecond.
 const PAUSES: u32 = 32;
+
 /// The watcher of the stop signal.
 const STOP: Watcher = Watcher { front_end: usize::MAX, token: 0 };
+
 /// How often the figures are brought up to date under load.
 const PUBLISH_NS: u64 = 100_000_000;
+
 /// Memory that is kept for requests to come while there are none for so long.
 const KEPT_AT_REST: usize = 1 << 20;
+
 const REST: Duration = Duration::from_secs(2);
+
 const REST_NS: u64 = 1_900_000_000;
+
 /// How long requests in flight are waited for at the end.
 const DRAIN: Duration = Duration::from_secs(10);
 
@@ -375,6 +385,14 @@ impl Runtime {
         }
         Ok(())
     }
+}
+
+/// Somebody who waits until nothing is under way.
+struct Rest {
+    answer: SyncSender<Result<(), String>>,
+    until: Time,
+    /// All disks have been asked to make stable what they have.
+    is_flushed: bool,
 }
 
 #[cfg(test)]

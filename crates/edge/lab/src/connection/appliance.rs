@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use virtbench_agent::protocol::appliance::{ApplianceReply, ApplianceRequest, ServiceFailure};
-use virtbench_agent::protocol::enclosing::{EncloseOrder, Enclosed, EnclosingReply, EnclosingRequest, Piece};
+use virtbench_agent::protocol::appliance::{EncloseOrder, Enclosed, EnclosingReply, EnclosingRequest, Piece};
 use virtbench_agent::protocol::{Reply, Request};
 
 use super::{ANSWER_LIMIT, Connection, ConnectionError, unexpected};

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use virtbench_agent::protocol::enclosing::{EncloseOrder, Enclosed, PIECE_BYTES, Piece};
+use virtbench_agent::protocol::appliance::{EncloseOrder, Enclosed, PIECE_BYTES, Piece};
 use virtbench_record::HostFacts;
 use virtbench_units::format_bytes;
 

@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
-use virtbench_agent::protocol::session::LISTENS;
-use virtbench_agent::protocol::{NOT_READY, READY};
+use virtbench_agent::protocol::{LISTENS, NOT_READY, READY};
 use virtbench_agents::Agent;
 
 use super::script::MARK;

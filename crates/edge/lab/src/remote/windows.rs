@@ -21,7 +21,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use tempfile::TempDir;
-use virtbench_agent::protocol::session::{SESSION, SessionOrder};
+use virtbench_agent::protocol::{SESSION, SessionOrder};
 use virtbench_agents::windows_agent;
 use virtbench_mark::{MARK_FILE, Mark, RunId};
 

@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 
 use virtbench_record::OltpViolation;
 
-use super::violations::{COMPLETE, Violations};
 use crate::draws::DISTRICTS;
-use crate::value::{DECIMAL, Row, Value, decimal_text};
+use crate::statement::{DECIMAL, Row, Value, decimal_text};
 
 /// What the server is asked, in the order of [`Districts::read`].
 pub const QUERIES: [&str; 5] = [
@@ -19,6 +18,7 @@ pub const QUERIES: [&str; 5] = [
     "SELECT no_w_id, no_d_id, COUNT(*), MIN(no_o_id), MAX(no_o_id) FROM @new_order GROUP BY no_w_id, no_d_id",
     "SELECT ol_w_id, ol_d_id, COUNT(*) FROM @order_line GROUP BY ol_w_id, ol_d_id",
 ];
+
 /// The tables of these.
 const TABLES: [&str; 5] = ["warehouse", "district", "orders", "new_order", "order_line"];
 
@@ -187,6 +187,34 @@ fn shown(count: Option<i64>) -> String {
 
 fn null() -> String {
     "null".to_owned()
+}
+
+/// Rows that are named of each condition.
+const MOST_ROWS: usize = 5;
+
+/// The condition that every row of the population is there, which is none of clause 3.3.2: all of those hold of empty tables.
+pub const COMPLETE: u32 = 0;
+
+/// A condition, and the rows found so far that break it.
+pub struct Violations(OltpViolation);
+
+impl Violations {
+    /// None yet.
+    pub fn of(condition: u32, words: &str) -> Self {
+        Self(OltpViolation { condition, words: words.to_owned(), rows: Vec::new() })
+    }
+
+    /// Adds a row, as long as there are few.
+    pub fn add(&mut self, row: impl FnOnce() -> String) {
+        if self.0.rows.len() < MOST_ROWS {
+            self.0.rows.push(row());
+        }
+    }
+
+    /// The condition with the rows that break it; nothing where it holds.
+    pub fn found(self) -> Option<OltpViolation> {
+        Some(self.0).filter(|violation| !violation.rows.is_empty())
+    }
 }
 
 #[cfg(test)]

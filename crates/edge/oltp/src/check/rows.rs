@@ -2,10 +2,10 @@
 
 use virtbench_record::OltpViolation;
 
-use super::violations::{COMPLETE, Violations};
+use super::districts::{COMPLETE, Violations};
 use crate::draws::{CUSTOMERS, DISTRICTS, ITEMS};
+use crate::statement::{DECIMAL, Row};
 use crate::tables::Table;
-use crate::value::{DECIMAL, Row};
 
 /// Columns that may be null: of what is not delivered.
 const MAY_BE_NULL: [&str; 2] = ["o_carrier_id", "ol_delivery_d"];
@@ -77,7 +77,7 @@ pub fn broken(counts: &[(Table, Vec<Row>)], warehouses: u32) -> Option<OltpViola
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::value::Value;
+    use crate::statement::Value;
 
     #[test]
     fn keys_and_values_of_every_table_are_looked_at() {

@@ -7,12 +7,10 @@ use virtbench_lab::{CommandError, check_free, run_command};
 use virtbench_libvirt::{Domain, Volume};
 use virtbench_record::{CloneKind, FailureKind, Phase};
 
-use super::disks::disk_name;
-use super::refusals::failure;
+use super::guest::failure;
 use super::vm::Bench;
-use super::xml::{Format, volume};
-use crate::failure::Failure;
-use crate::stopwatch::Stopwatch;
+use super::xml::{Format, disk_name, volume};
+use crate::platform::{Failure, Stopwatch};
 
 impl Bench<'_> {
     /// Makes a domain that is off. It is defined before its disk is made, which it lists: whenever this is cut off, the disk is found.

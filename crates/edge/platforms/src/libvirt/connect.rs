@@ -14,11 +14,10 @@ use virtbench_libvirt::{Hypervisor, Pool};
 use virtbench_mark::RunId;
 use virtbench_record::{CloneKind, FailureKind, PlatformFacts};
 
-use super::disks::{Disks, cannot_share, tried_names};
+use super::guest::failure;
 use super::platform::{LibvirtPlatform, Link, Other};
-use super::refusals::failure;
-use super::xml::{Boot, Format, Model, volume};
-use crate::failure::Failure;
+use super::xml::{Boot, Disks, Format, Model, cannot_share, tried_names, volume};
+use crate::platform::Failure;
 
 /// The hypervisor that has only the description of guests.
 const TEST: &str = "TEST";

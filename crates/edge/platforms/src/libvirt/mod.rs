@@ -2,16 +2,12 @@
 
 mod clones;
 mod connect;
-mod disks;
 mod guest;
-mod jobs;
 mod outage;
 mod platform;
-mod refusals;
-mod states;
 mod vm;
 mod xml;
 
 pub use connect::{LibvirtOptions, OnUpload};
+pub(crate) use guest::failure;
 pub use platform::LibvirtPlatform;
-pub(crate) use refusals::failure;

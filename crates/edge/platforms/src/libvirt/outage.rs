@@ -11,14 +11,11 @@ use virtbench_operations::VmState;
 use virtbench_record::{FailureKind, Phase};
 
 use super::connect::open_link;
-use super::guest::wait_for_answer;
+use super::guest::{failure, wait_for_answer};
 use super::platform::{LibvirtPlatform, Link};
-use super::refusals::failure;
 use super::vm::{attached_name, has, state};
-use crate::back_off::pauses;
-use crate::failure::Failure;
-use crate::platform::Action;
-use crate::stopwatch::Stopwatch;
+use crate::platform::{Action, Failure, Stopwatch};
+use crate::removal::pauses;
 
 /// How long a hypervisor may be away before what waits for it fails.
 const OUTAGE_LIMIT: Duration = Duration::from_secs(60);

@@ -11,17 +11,11 @@ use virtbench_mark::RunId;
 use virtbench_operations::VmState;
 use virtbench_record::{FailureKind, OperationKind, Phase, PlatformFacts};
 
-use super::disks::Disks;
-use super::guest::wait_for_answer;
-use super::jobs::{completed, under_way};
-use super::refusals::failure;
-use super::states::states;
-use super::vm::{Bench, state};
-use super::xml::Model;
-use crate::back_off::BackOff;
-use crate::failure::Failure;
-use crate::platform::{Action, JobTold, Performed, Platform, elsewhere_only};
-use crate::stopwatch::Stopwatch;
+use super::guest::{failure, wait_for_answer};
+use super::vm::{Bench, completed, state, states, under_way};
+use super::xml::{Disks, Model};
+use crate::platform::{Action, Failure, JobTold, Performed, Platform, Stopwatch, elsewhere_only};
+use crate::removal::BackOff;
 
 /// How long the end of a run may take to remove what it made.
 const LAST_LIMIT: Duration = Duration::from_secs(120);

@@ -1,26 +1,26 @@
 //! The operations, each on one domain.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use virtbench_lab::{MADE_NAMESPACE, MADE_PREFIX, Made, check_free};
+use virtbench_lab::{MADE_NAMESPACE, MADE_PREFIX, Made, Purpose, check_free};
 use virtbench_libvirt::{
     Domain, DomainChange, DomainEvents, ErrorKind, Hypervisor, LibvirtError, Pool, StartFlags,
 };
+use virtbench_mark::RunId;
 use virtbench_operations::VmState;
-use virtbench_record::{FailureKind, Phase};
+use virtbench_record::{FailureKind, JobFigure, Phase};
 
-use super::disks::Disks;
-use super::guest::{answers, close, open_console, wait_for_answer};
-use super::refusals::failure;
-use super::xml::{Format, Model, disk_xml, snapshot, volume};
-use crate::failure::Failure;
-use crate::platform::{Action, elsewhere_only};
-use crate::stopwatch::Stopwatch;
+use super::guest::{answers, close, failure, open_console, wait_for_answer};
+use super::xml::{Disks, Format, Model, disk_xml, snapshot, volume};
+use crate::platform::{Action, Failure, JobTold, Stopwatch, elsewhere_only};
 
 /// How often it is looked for an effect.
 const LOOK_INTERVAL: Duration = Duration::from_millis(5);
+
 /// Devices of disks that are attached, by the disk's number.
 const TARGETS: [&str; 8] = ["vdb", "vdc", "vdd", "vde", "vdf", "vdg", "vdh", "vdi"];
+
 /// Size of a disk that is attached.
 const ATTACHED_BYTES: u64 = 1 << 20;
 
@@ -316,6 +316,68 @@ pub(super) fn attached_name(vm: &str, disk: &str) -> String {
     format!("{vm}-{disk}.qcow2")
 }
 
+/// Names and states of a run's VMs on one hypervisor. Names only say where to look: whose a VM is it says itself.
+pub(super) fn states(
+    hypervisor: &Hypervisor,
+    label: &str,
+    run: &RunId,
+) -> Result<Vec<(String, VmState)>, Failure> {
+    let prefix = format!("{label}-");
+    let mut found = Vec::new();
+    for domain in hypervisor.domains().map_err(failure)? {
+        let name = domain.name().map_err(failure)?;
+        if !name.starts_with(&prefix) {
+            continue;
+        }
+        match is_vm_of(&domain, run).and_then(|is_ours| Ok(is_ours.then_some(state(&domain)?))) {
+            Ok(state) => found.extend(state.map(|state| (name, state))),
+            // It was removed meanwhile.
+            Err(error) if error.kind == FailureKind::Vanished => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(found)
+}
+
+fn is_vm_of(domain: &Domain, run: &RunId) -> Result<bool, Failure> {
+    let made = Made::read(&domain.xml().map_err(failure)?);
+    Ok(made.is_some_and(|made| made.mark.run == *run && made.is_for(Purpose::Vm)))
+}
+
+/// libvirt's names and how many of ours are one of its.
+const FIGURES: [(JobFigure, &str, u64); 6] = [
+    (JobFigure::ElapsedNs, "time_elapsed", 1_000_000),
+    (JobFigure::SetupNs, "setup_time", 1_000_000),
+    (JobFigure::DowntimeNs, "downtime", 1_000_000),
+    (JobFigure::MovedBytes, "data_processed", 1),
+    (JobFigure::TotalBytes, "data_total", 1),
+    (JobFigure::Passes, "memory_iteration", 1),
+];
+
+/// What it tells of the job that a domain has just been through.
+pub(super) fn completed(domain: &Domain) -> JobTold {
+    match domain.completed_job() {
+        Ok(told) if told.is_empty() => Err("libvirt keeps no statistics of it".into()),
+        Ok(told) => Ok(figures(&told)),
+        Err(error) => Err(format!("libvirt does not tell: {error}")),
+    }
+}
+
+/// How far the job is that a domain is still in, in words; nothing where there is none.
+pub(super) fn under_way(domain: &Domain) -> Option<String> {
+    let told = figures(&domain.current_job().ok()?);
+    let of = |figure| told.get(&figure).copied();
+    let (moved, total) = (of(JobFigure::MovedBytes)?, of(JobFigure::TotalBytes)?);
+    Some(format!("its job goes on: {} of {} MiB are moved", moved >> 20, total >> 20))
+}
+
+fn figures(told: &BTreeMap<String, u64>) -> BTreeMap<JobFigure, u64> {
+    let known = FIGURES
+        .into_iter()
+        .filter_map(|(figure, name, factor)| Some((figure, told.get(name)?.saturating_mul(factor))));
+    known.collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -324,5 +386,13 @@ mod tests {
     fn a_disk_is_known_by_its_path_and_target() {
         let xml = "<domain><disk><source file='/pool/l-1.qcow2'/><target dev='vda'/></disk></domain>";
         assert!(belongs(xml, "/pool/l-1.qcow2", "vda") && !belongs(xml, "/pool/l-1.qcow2", "vdb"));
+    }
+
+    #[test]
+    fn figures_have_our_units_and_what_is_not_told_is_left_out() {
+        let told = [("downtime", 12), ("data_total", 1 << 20), ("memory_bps", 3)];
+        let told = figures(&told.map(|(name, value)| (name.to_owned(), value)).into());
+        let wanted = [(JobFigure::DowntimeNs, 12_000_000), (JobFigure::TotalBytes, 1 << 20)];
+        assert_eq!(told, BTreeMap::from(wanted));
     }
 }

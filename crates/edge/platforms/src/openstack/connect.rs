@@ -7,12 +7,10 @@ use virtbench_mark::{Owner, RunId};
 use virtbench_openstack::{Address, Flavor, Image, Limit};
 use virtbench_record::{FailureKind, PlatformFacts};
 
-use super::failure::failure;
-use super::keeper::keeper;
+use super::owned::{failure, keeper};
 use super::platform::{Made, OnOpenStack};
 use super::sweep::{open, owned_things, remove};
-use crate::failure::Failure;
-use crate::run_vms::RunVms;
+use crate::platform::{Failure, RunVms};
 
 /// Names that an error lists at most.
 const MOST_NAMES: usize = 20;

@@ -1,19 +1,31 @@
 //! Whose a server or an image is: what is written on it, twice.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use virtbench_lab::Sign;
+use virtbench_lab::{Sign, now_s};
 use virtbench_mark::{Mark, RunId};
-use virtbench_openstack::{Image, Server, Volume};
+use virtbench_openstack::{
+    FaultKind, Image, Limit, OpenStack, OpenStackError, Operation, OperationTimes, Server, Volume,
+};
+use virtbench_record::{FailureKind, Phase, Phases};
+
+use crate::keeper::Keeper;
+use crate::platform::Failure;
 
 /// What a server is for: its management is measured.
 pub(super) const VM: &str = "vm";
+
 /// What an image is for: it was made of a server.
 pub(super) const SNAPSHOT: &str = "snapshot";
+
 /// What a volume is for: it is attached to a server.
 pub(super) const DISK: &str = "disk";
+
 /// What an image is for: it has no bytes, and says that its run lives.
 pub(super) const KEEPER: &str = "shared";
+
 /// Under which name the mark stands among metadata and properties.
 pub(super) const KEY: &str = "virtbench";
 
@@ -88,6 +100,73 @@ impl Owned {
         let owned = Self::parse(volume.metadata.get(KEY)?)?;
         (volume.description.as_deref() == Some(&owned.description())).then_some(owned)
     }
+}
+
+/// How long a sign, or the end of the image, may take.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// Makes the image.
+pub(super) fn keeper(
+    cloud: &Arc<OpenStack>,
+    (label, run): (&str, &RunId),
+    limit: Limit,
+) -> Result<Keeper, Failure> {
+    let mut owned = Owned::new(run, KEEPER, &format!("{label}.shared"), None);
+    let image = cloud.make_empty_image(&owned.name, &owned.metadata(), limit).map_err(failure)?;
+    let (signs, removes, signed) = (Arc::clone(cloud), Arc::clone(cloud), image.clone());
+    let soon = || Limit::at(Instant::now() + LIMIT);
+    let sign = move || {
+        owned.sign.seen_s = now_s();
+        signs.write_on_image(&signed, KEY, &owned.text(), soon()).map_err(failure)
+    };
+    Keeper::start(sign, move || {
+        let (_, removed) = removes.perform("", &Operation::DeleteImage { image: &image }, soon());
+        removed.map(drop).map_err(failure)
+    })
+}
+
+/// Adds where the time of an operation went. Phases that were not reached stay unknown.
+pub(super) fn add(phases: &mut Phases, times: &OperationTimes) {
+    let reached = [
+        (Phase::Client, Some(times.client), true),
+        (Phase::Accepted, Some(times.accepted), true),
+        (Phase::Queued, Some(times.scheduling), times.was_over),
+        (Phase::Running, Some(times.running), times.was_over),
+        (Phase::Done, Some(times.done), times.was_accepted),
+        (Phase::Seen, times.seen, times.was_over),
+    ];
+    for (phase, length) in
+        reached.into_iter().filter_map(|(phase, length, reached)| Some((phase, length.filter(|_| reached)?)))
+    {
+        phases.add(phase, nanoseconds(length));
+    }
+}
+
+/// Results of calls as an operation's phases and failures.
+pub(super) fn nanoseconds(length: Duration) -> u64 {
+    u64::try_from(length.as_nanos()).unwrap_or(u64::MAX)
+}
+
+pub(super) fn failure(error: OpenStackError) -> Failure {
+    let kind = match &error {
+        OpenStackError::Settings(_) => FailureKind::Refused,
+        OpenStackError::Unreachable { .. } | OpenStackError::Tls { .. } => FailureKind::Unreachable,
+        OpenStackError::Garbled { .. } => FailureKind::Garbled,
+        OpenStackError::Late { .. } => FailureKind::TimedOut,
+        OpenStackError::NotSeen { .. } => FailureKind::NotSeen,
+        OpenStackError::Fault { fault, .. } => match fault.kind {
+            FaultKind::NotAuthenticated => FailureKind::NotAuthenticated,
+            FaultKind::Denied => FailureKind::Denied,
+            FaultKind::NotFound => FailureKind::Vanished,
+            FaultKind::Conflict => FailureKind::WrongState,
+            FaultKind::RateLimited => FailureKind::Busy,
+            FaultKind::Quota | FaultKind::NoValidHost => FailureKind::NoRoom,
+            FaultKind::Server if matches!(fault.status, 502..=504) => FailureKind::Unreachable,
+            FaultKind::Unsupported => FailureKind::Unsupported,
+            FaultKind::Server | FaultKind::InvalidArgument | FaultKind::Other => FailureKind::Refused,
+        },
+    };
+    Failure::new(kind, error.to_string())
 }
 
 #[cfg(test)]

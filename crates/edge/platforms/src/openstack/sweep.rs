@@ -9,9 +9,8 @@ use virtbench_lab::{LeftRun, MarkedThing};
 use virtbench_mark::RunId;
 use virtbench_openstack::{Address, FaultKind, Limit, OpenStack, OpenStackError, Operation};
 
-use super::failure::failure;
-use super::owned::Owned;
-use crate::failure::Failure;
+use super::owned::{Owned, failure};
+use crate::platform::Failure;
 use crate::removal::{EACH, dead_among, remove_each};
 
 /// Things that are removed at once.
@@ -108,7 +107,7 @@ pub(super) fn remove(
 
 /// One that a task holds is waited for; one that is gone is removed. It is looked at once more before: it may be another's by now.
 fn remove_one(cloud: &OpenStack, thing: &Thing, limit: Limit) -> Result<(), OpenStackError> {
-    let mut pauses = crate::back_off::pauses();
+    let mut pauses = crate::removal::pauses();
     loop {
         let removed = match thing {
             Thing::Server(id) => match cloud.server(id, limit)? {

@@ -8,15 +8,11 @@ use virtbench_mark::{Owner, RunId};
 use virtbench_proxmox::{Address, Limit, Machine, Node, Storage};
 use virtbench_record::{FailureKind, PlatformFacts};
 
-use super::failure::failure;
-use super::keeper::keeper;
-use super::numbers::Numbers;
-use super::open::open;
-use super::owned::Owned;
+use super::failure::{failure, open};
+use super::owned::{Numbers, Owned, keeper};
 use super::platform::{OnProxmox, ProxmoxOptions, Template};
 use super::sweep::{owned_machines, remove};
-use crate::failure::Failure;
-use crate::run_vms::RunVms;
+use crate::platform::{Failure, RunVms};
 
 impl OnProxmox {
     /// Whether this is an address of Proxmox VE's.

@@ -1,11 +1,14 @@
 //! Results of calls as an operation's phases and failures.
 
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use virtbench_proxmox::{FaultKind, OperationTimes, ProxmoxError};
+use virtbench_proxmox::{
+    Address, FaultKind, Limit, OperationTimes, PASSWORD_VARIABLE, Proxmox, ProxmoxError, Secret,
+};
 use virtbench_record::{FailureKind, Phase, Phases};
 
-use crate::failure::Failure;
+use crate::platform::Failure;
 
 /// Adds where the time of a call went. Phases that were not reached stay unknown. Nothing is queued that the server tells of: a task that waits
 /// for another one runs.
@@ -48,4 +51,13 @@ pub(super) fn failure(error: ProxmoxError) -> Failure {
         },
     };
     Failure::new(kind, error.to_string())
+}
+
+/// Connects and logs in.
+pub(super) fn open(address: &str, deadline: Instant) -> Result<(Arc<Proxmox>, Address), Failure> {
+    let address = Address::parse(address).map_err(failure)?;
+    let secret = Secret::find(address.password_file.as_deref(), PASSWORD_VARIABLE);
+    let secret = secret.map_err(|error| failure(error.into()))?;
+    let server = Proxmox::connect(&address, secret, Limit::at(deadline)).map_err(failure)?;
+    Ok((Arc::new(server), address))
 }

@@ -2,15 +2,11 @@
 
 mod connect;
 mod failure;
-mod guest_address;
 mod guest_machine;
-mod keeper;
-mod numbers;
-mod open;
 mod owned;
 mod platform;
 mod sweep;
 
-pub use guest_address::ProxmoxGuest;
+pub use guest_machine::ProxmoxGuest;
 pub use platform::{OnProxmox, ProxmoxOptions};
 pub(crate) use sweep::{remove_dead, runs_on};

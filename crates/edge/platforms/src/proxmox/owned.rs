@@ -1,13 +1,23 @@
 //! Whose a VM of Proxmox VE's is: what its description says, with the number and the name that it was made with, and its tag.
 
-use virtbench_lab::Sign;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use virtbench_lab::{Sign, now_s};
 use virtbench_mark::{Mark, RunId};
-use virtbench_proxmox::Machine;
+use virtbench_proxmox::{FaultKind, Limit, Machine, NewMachine, Operation, Place, Proxmox, ProxmoxError};
+
+use super::failure::failure;
+use crate::keeper::Keeper;
+use crate::platform::Failure;
 
 /// What a VM is for: its management is measured.
 pub(super) const VM: &str = "vm";
+
 /// What a VM is for: it is never started, and says that its run lives.
 pub(super) const KEEPER: &str = "shared";
+
 /// The tag of every VM that virtbench makes.
 pub(super) const TAG: &str = "virtbench";
 
@@ -62,9 +72,80 @@ impl Owned {
     }
 }
 
+/// The largest number of a VM.
+const LARGEST: u32 = 999_999_999;
+
+/// How many numbers are tried for one VM: others may take those that were free.
+const TRIES: u32 = 50;
+
+/// The next number that may be free.
+#[derive(Debug)]
+pub(super) struct Numbers(AtomicU32);
+
+impl Numbers {
+    /// Numbers from this one on.
+    pub(super) fn from(first: u32) -> Self {
+        Self(AtomicU32::new(first))
+    }
+
+    /// Makes something with the first number that nobody has, and gives that number.
+    pub(super) fn take(
+        &self,
+        mut make: impl FnMut(u32) -> Result<(), ProxmoxError>,
+    ) -> (u32, Result<(), ProxmoxError>) {
+        let mut tries = 0;
+        loop {
+            let number = self.0.fetch_add(1, Ordering::Relaxed).min(LARGEST);
+            let made = make(number);
+            tries += 1;
+            let is_taken = made.as_ref().is_err_and(|error| error.fault() == Some(FaultKind::AlreadyExists));
+            if !is_taken || tries == TRIES {
+                return (number, made);
+            }
+        }
+    }
+}
+
+/// How long a sign, or the end of the VM, may take.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// The least memory of a VM, in MiB.
+const LEAST_MIB: u64 = 16;
+
+/// Makes the VM.
+pub(super) fn keeper(
+    server: &Arc<Proxmox>,
+    (node, pool): (&str, Option<&str>),
+    (label, run): (&str, &RunId),
+    numbers: &Numbers,
+    limit: Limit,
+) -> Result<Keeper, Failure> {
+    let name = format!("{label}.shared");
+    let at = |vmid| Place { node: node.to_owned(), vmid };
+    let (vmid, made) = numbers.take(|vmid| {
+        let description = Owned::new(run, KEEPER, vmid, &name).text();
+        let memory_mib = LEAST_MIB;
+        let (name, description) = (name.as_str(), description.as_str());
+        let new = NewMachine { name, description, tag: TAG, memory_mib, disk: None, bridge: None, pool };
+        server.perform(&at(vmid), &Operation::Create(new), limit).1
+    });
+    made.map_err(failure)?;
+    let mut owned = Owned::new(run, KEEPER, vmid, &name);
+    let (signs, removes) = (Arc::clone(server), Arc::clone(server));
+    let (marked, place) = (at(vmid), at(vmid));
+    let done = |server: &Proxmox, place: &Place, operation: &Operation<'_>| {
+        server.perform(place, operation, Limit::at(Instant::now() + LIMIT)).1.map_err(failure)
+    };
+    let sign = move || {
+        owned.sign.seen_s = now_s();
+        done(&signs, &marked, &Operation::Describe { description: &owned.text(), tags: None })
+    };
+    Keeper::start(sign, move || done(&removes, &place, &Operation::Delete))
+}
+
 #[cfg(test)]
 mod tests {
-    use virtbench_proxmox::{Place, Power};
+    use virtbench_proxmox::{Fault, Place, Power};
 
     use super::*;
 
@@ -91,5 +172,16 @@ mod tests {
         assert_eq!(read(&machine(900, "virtbench-1", &[TAG]), ""), None, "a name and a tag");
         assert_eq!(read(&machine(900, "virtbench-1", &[TAG]), &owned.mark.to_string()), None);
         assert!(Owned::may_be(&machine(1, "x", &[TAG])) && !Owned::may_be(&machine(1, "x", &["y"])));
+    }
+
+    #[test]
+    fn numbers_that_others_have_are_passed_over_and_other_failures_are_not() {
+        let fault = |words: &str| ProxmoxError::Fault { what: "x".into(), fault: Fault::new(500, words) };
+        let numbers = Numbers::from(100);
+        let others = |number| if number < 103 { Err(fault("VM 1 already exists")) } else { Ok(()) };
+        assert_eq!(numbers.take(others), (103, Ok(())));
+        let full = |_| Err(fault("No space left on device"));
+        assert_eq!(numbers.take(full).0, 104);
+        assert_eq!(numbers.take(|_| Err(fault("already exists"))).0, 104 + TRIES);
     }
 }

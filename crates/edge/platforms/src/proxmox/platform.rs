@@ -14,13 +14,10 @@ use virtbench_proxmox::{
 use virtbench_record::{CloneKind, FailureKind, OperationKind, Phases, PlatformFacts};
 
 use super::failure::{add, failure};
-use super::numbers::Numbers;
-use super::owned::{Owned, TAG, VM};
+use super::owned::{Numbers, Owned, TAG, VM};
 use super::sweep::remove;
-use crate::failure::Failure;
 use crate::keeper::Keeper;
-use crate::platform::{Action, Performed, Platform, on_openstack_only};
-use crate::run_vms::{RunVms, check_name};
+use crate::platform::{Action, Failure, Performed, Platform, RunVms, check_name, on_openstack_only};
 
 /// The size of a disk that is attached, in MiB.
 const DISK_MIB: u32 = 128;

@@ -8,10 +8,9 @@ use virtbench_lab::{LeftRun, MarkedThing};
 use virtbench_mark::RunId;
 use virtbench_proxmox::{FaultKind, Limit, Machine, Operation, Place, Power, Proxmox, ProxmoxError};
 
-use super::failure::failure;
-use super::open::open;
+use super::failure::{failure, open};
 use super::owned::Owned;
-use crate::failure::Failure;
+use crate::platform::Failure;
 use crate::removal::{EACH, dead_among, remove_each};
 
 /// VMs that are removed at once.
@@ -86,7 +85,7 @@ pub(super) fn remove(
 
 /// A VM that something holds is waited for; one that is gone is removed.
 fn remove_one(server: &Proxmox, place: &Place, limit: Limit) -> Result<(), ProxmoxError> {
-    let mut pauses = crate::back_off::pauses();
+    let mut pauses = crate::removal::pauses();
     loop {
         let Some(power) = server.power(place, limit)? else { return Ok(()) };
         let stopped =

@@ -8,15 +8,11 @@ use virtbench_mark::{Owner, RunId};
 use virtbench_record::{FailureKind, PlatformFacts};
 use virtbench_vsphere::{Address, Cluster, Inventory, Reference, Vsphere};
 
-use super::done::failure;
-use super::keeper::keeper;
-use super::open::open;
-use super::owned::Owned;
+use super::done::{failure, open};
+use super::owned::{Owned, in_words, keeper, shape_of};
 use super::platform::OnVsphere;
-use super::shape::{in_words, shape_of};
 use super::sweep::remove;
-use crate::failure::Failure;
-use crate::run_vms::RunVms;
+use crate::platform::{Failure, RunVms};
 
 /// What the VMs of a run are made of.
 #[derive(Debug, Clone, Copy)]

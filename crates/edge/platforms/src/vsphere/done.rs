@@ -1,11 +1,15 @@
 //! The results of calls of vSphere's, as an operation's phases and failures.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use virtbench_record::{FailureKind, Phase, Phases};
-use virtbench_vsphere::{FaultKind, Operation, OperationTimes, Reference, Until, Vsphere, VsphereError};
+use virtbench_vsphere::{
+    Address, FaultKind, Operation, OperationTimes, PASSWORD_VARIABLE, Reference, Secret, Until, Vsphere,
+    VsphereError,
+};
 
-use crate::failure::Failure;
+use crate::platform::Failure;
 
 pub(super) fn nanoseconds(length: Duration) -> u64 {
     u64::try_from(length.as_nanos()).unwrap_or(u64::MAX)
@@ -89,4 +93,13 @@ pub(super) fn failure(error: VsphereError) -> Failure {
         },
     };
     Failure::new(kind, error.to_string())
+}
+
+/// Connects and logs in.
+pub(super) fn open(address: &str, deadline: Instant) -> Result<(Arc<Vsphere>, Address), Failure> {
+    let address = Address::parse(address).map_err(failure)?;
+    let password = Secret::find(address.password_file.as_deref(), PASSWORD_VARIABLE);
+    let password = password.map_err(|error| failure(error.into()))?;
+    let server = Vsphere::connect(&address, password, deadline).map_err(failure)?;
+    Ok((Arc::new(server), address))
 }

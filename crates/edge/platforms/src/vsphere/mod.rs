@@ -2,11 +2,8 @@
 
 mod connect;
 mod done;
-mod keeper;
-mod open;
 mod owned;
 mod platform;
-mod shape;
 mod sweep;
 
 pub use connect::VsphereOptions;

@@ -1,11 +1,20 @@
 //! Whose a VM of vSphere's is: what was written when it was made, with the identity that it got. A copy has another one.
 
-use virtbench_lab::{Sign, new_uuid};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use virtbench_lab::{Sign, new_uuid, now_s};
 use virtbench_mark::{Mark, RunId};
-use virtbench_vsphere::{Machine, Own};
+use virtbench_record::FailureKind;
+use virtbench_vsphere::{Cluster, Disk, Hardware, Machine, Operation, Own, Reference, Shape, Until, Vsphere};
+
+use super::done::failure;
+use crate::keeper::Keeper;
+use crate::platform::Failure;
 
 /// What a VM is for: its management is measured.
 pub(super) const VM: &str = "vm";
+
 /// What a VM is for: it is never started, and says that its run lives.
 pub(super) const KEEPER: &str = "shared";
 
@@ -55,9 +64,107 @@ impl Owned {
     }
 }
 
+/// How long a sign, or the end of the VM, may take.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// The least memory of a VM, in MiB.
+const LEAST_MIB: u64 = 4;
+
+/// Makes the VM.
+pub(super) fn keeper(
+    server: &Arc<Vsphere>,
+    cluster: &Cluster,
+    (label, run): (&str, &RunId),
+    deadline: Instant,
+) -> Result<Keeper, Failure> {
+    let (mut owned, name) = (Owned::new(run, KEEPER), format!("{label}.shared"));
+    let (text, host) = (owned.text(), &cluster.hosts[0]);
+    let shape = Shape { memory_mib: Some(LEAST_MIB), disk_kib: None };
+    let operation = Operation::Create { name: &name, own: owned.own(&text), shape, cluster, host };
+    let made = server.perform(&operation, Until::Done, deadline).1.map_err(failure)?;
+    let none = || Failure::new(FailureKind::Garbled, "a VM was made and not named");
+    let machine = made.ok_or_else(none)?;
+    let (signs, removes) = (Arc::clone(server), Arc::clone(server));
+    let marked = machine.clone();
+    let done = |server: &Vsphere, operation: &Operation<'_>| {
+        server.perform(operation, Until::Done, Instant::now() + LIMIT).1.map(drop).map_err(failure)
+    };
+    let sign = move || {
+        owned.sign.seen_s = now_s();
+        done(&signs, &Operation::Mark { machine: &marked, text: &owned.text() })
+    };
+    Keeper::start(sign, move || done(&removes, &Operation::Destroy(&machine)))
+}
+
+/// vSphere gives memory in multiples of this, in MiB.
+const STEP_MIB: u64 = 4;
+
+/// Memory and a disk of so many bytes.
+pub(super) fn shape_of(memory_bytes: u64, disk_bytes: u64) -> Shape {
+    let memory_mib = memory_bytes.div_ceil(1 << 20).next_multiple_of(STEP_MIB);
+    Shape { memory_mib: Some(memory_mib), disk_kib: Some(disk_bytes.div_ceil(1 << 10)) }
+}
+
+/// What VMs will have, in words; those of a template keep its disk where that is larger.
+pub(super) fn in_words(wanted: Shape, template: Option<&Hardware>) -> String {
+    let kib = wanted.disk_kib.unwrap_or_default();
+    let larger = template.and_then(|template| template.disks.first()).filter(|(disk, _)| disk.kib > kib);
+    let disk = match larger {
+        Some((disk, _)) => {
+            format!("the template's disk of {}, which is larger than asked for", mib(disk.kib))
+        }
+        None => format!("a disk of {}", mib(kib)),
+    };
+    let others = template.map_or(0, |template| template.disks.len().saturating_sub(1));
+    let others = if others > 0 { format!(" and {others} more") } else { String::new() };
+    format!("each VM has {} MiB of memory, {disk}{others}", wanted.memory_mib.unwrap_or_default())
+}
+
+fn mib(kib: u64) -> String {
+    if kib.is_multiple_of(1024) { format!("{} MiB", kib / 1024) } else { format!("{kib} KiB") }
+}
+
+/// Gives a new VM the disk that it is to have, and sees whether it has what was asked for.
+pub(super) fn give_shape(
+    server: &Vsphere,
+    machine: &Reference,
+    wanted: Shape,
+    deadline: Instant,
+) -> Result<(), Failure> {
+    let has = server.hardware(machine, deadline).map_err(failure)?;
+    let kib = wanted.disk_kib.unwrap_or_default();
+    let done = |operation| server.perform(&operation, Until::Done, deadline).1.map_err(failure);
+    match has.disks.first() {
+        None => {
+            let (slot, _) = server.disks(machine, deadline).map_err(failure)?;
+            done(Operation::AttachDisk { machine, slot, kib })?;
+        }
+        Some((disk, file)) if disk.kib < kib => {
+            done(Operation::GrowDisk { machine, disk: *disk, file, kib })?;
+        }
+        Some(_) => return check(&has, wanted),
+    }
+    check(&server.hardware(machine, deadline).map_err(failure)?, wanted)
+}
+
+fn check(has: &Hardware, wanted: Shape) -> Result<(), Failure> {
+    let kib = has.disks.first().map_or(0, |(disk, _): &(Disk, String)| disk.kib);
+    if Some(has.memory_mib) == wanted.memory_mib && wanted.disk_kib.is_none_or(|least| kib >= least) {
+        return Ok(());
+    }
+    let why = format!(
+        "the server says that a new VM has {} MiB of memory and a disk of {}, and {} MiB and {} were asked for",
+        has.memory_mib,
+        mib(kib),
+        wanted.memory_mib.unwrap_or_default(),
+        mib(wanted.disk_kib.unwrap_or_default())
+    );
+    Err(Failure::new(FailureKind::Refused, why))
+}
+
 #[cfg(test)]
 mod tests {
-    use virtbench_vsphere::Power;
+    use virtbench_vsphere::{Power, Slot};
 
     use super::*;
 
@@ -76,5 +183,22 @@ mod tests {
         assert_eq!(Owned::read(&machine(&owned.text(), &new_uuid())), None, "a copy");
         assert_eq!(Owned::read(&machine("virtbench-a-b-1-1-0", &owned.uuid)), None, "a name");
         assert_eq!(Owned::read(&machine(&owned.mark.to_string(), &owned.uuid)), None);
+    }
+
+    fn template(kib: u64) -> Hardware {
+        let disk = Disk { key: 1, slot: Slot { controller: 2, unit: 0 }, kib };
+        Hardware { memory_mib: 64, disks: vec![(disk, String::new())] }
+    }
+
+    #[test]
+    fn what_vms_have_is_said_and_checked() {
+        let wanted = shape_of((512 << 20) - 1, 2 << 30);
+        assert_eq!(wanted, Shape { memory_mib: Some(512), disk_kib: Some(2 << 20) });
+        assert_eq!(in_words(wanted, None), "each VM has 512 MiB of memory, a disk of 2048 MiB");
+        assert!(in_words(wanted, Some(&template(4 << 20))).contains("template's disk of 4096 MiB"));
+        let little = check(&template(2 << 20), wanted).unwrap_err();
+        assert!(little.message.contains("64 MiB of memory"), "{little}");
+        assert_eq!(check(&Hardware { memory_mib: 512, ..template(2 << 20) }, wanted), Ok(()));
+        assert!(check(&Hardware { memory_mib: 512, ..template(1) }, wanted).is_err());
     }
 }

@@ -12,13 +12,10 @@ use virtbench_record::{CloneKind, FailureKind, OperationKind, Phase, PlatformFac
 use virtbench_vsphere::{Cluster, Disk, Machine, Operation, Power, Reference, Shape, Until, Vsphere};
 
 use super::done::{CallResult, failure, nanoseconds};
-use super::owned::{Owned, VM};
-use super::shape::give_shape;
+use super::owned::{Owned, VM, give_shape};
 use super::sweep::remove;
-use crate::failure::Failure;
 use crate::keeper::Keeper;
-use crate::platform::{Action, Performed, Platform, elsewhere_only};
-use crate::run_vms::{RunVms, check_name};
+use crate::platform::{Action, Failure, Performed, Platform, RunVms, check_name, elsewhere_only};
 
 /// The size of a disk that is attached, in KiB.
 const DISK_KIB: u64 = 1024;

@@ -11,12 +11,10 @@ use virtbench_vsphere::{
     FaultKind, Inventory, Machine, Operation, Power, Reference, Until, Vsphere, VsphereError,
 };
 
-use super::done::failure;
-use super::open::open;
+use super::done::{failure, open};
 use super::owned::Owned;
-use crate::back_off::pauses;
-use crate::failure::Failure;
-use crate::removal::{EACH, dead_among, remove_each};
+use crate::platform::Failure;
+use crate::removal::{EACH, dead_among, pauses, remove_each};
 
 /// VMs that are removed at once: as many operations of a kind a vCenter lets a host or a datastore do.
 const AT_ONCE: usize = 8;

@@ -2,15 +2,10 @@
 //! them, and how long the processors were idle meanwhile.
 
 #[cfg(feature = "suite")]
-mod checksum;
-#[cfg(feature = "suite")]
 mod crypto;
 #[cfg(feature = "suite")]
 mod dense;
-mod grids;
 mod kernel;
-#[cfg(feature = "suite")]
-mod language;
 #[cfg(feature = "suite")]
 mod suite;
 #[cfg(not(feature = "suite"))]
@@ -23,9 +18,7 @@ use virtbench_engine::{monotonic_ns, process_cpu_ns};
 use virtbench_record::{Better, idle_percent};
 use virtbench_workload::{CpuKernel, CpuSpec, MAX_THREADS};
 
-use crate::runner::{RunError, Runner, Watch};
-use crate::sheet::Sheet;
-use crate::threads::{each, threads_meant};
+use crate::runner::{RunError, Runner, Sheet, Watch, each, threads_meant};
 use kernel::Kernel;
 use suite::build;
 

@@ -2,15 +2,15 @@
 
 use virtbench_workload::CpuKernel;
 
-use super::grids;
+use super::kernel;
 use super::kernel::Kernel;
 
 /// Makes a kernel's data; nothing of those that this build leaves out.
 pub(crate) fn build(kernel: CpuKernel) -> Option<Box<dyn Kernel>> {
     match kernel {
-        CpuKernel::MonteCarlo => Some(Box::new(grids::MonteCarlo)),
-        CpuKernel::Sor => Some(Box::new(grids::Sor::new())),
-        CpuKernel::Sparse => Some(Box::new(grids::Sparse::new())),
+        CpuKernel::MonteCarlo => Some(Box::new(kernel::MonteCarlo)),
+        CpuKernel::Sor => Some(Box::new(kernel::Sor::new())),
+        CpuKernel::Sparse => Some(Box::new(kernel::Sparse::new())),
         CpuKernel::Parse
         | CpuKernel::Compress
         | CpuKernel::Aes

@@ -13,7 +13,7 @@ use virtbench_workload::files::{BonnieSpec, CharacterIo};
 use crate::files::board::{Ended, Part};
 use crate::files::calls::sync_files;
 use crate::files::model::shuffle;
-use crate::files::outside::Outside;
+use crate::files::threads::Outside;
 use crate::files::trials::{Trial, Trials};
 
 /// The buffer that characters go through, as large as the C library's.

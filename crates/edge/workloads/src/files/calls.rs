@@ -9,7 +9,7 @@ use std::path::Path;
 use rustix::fs::{Advice, FlockOperation, fadvise, flock, sync, syncfs};
 use virtbench_workload::files::FileSpec;
 
-use crate::files::error::FilesError;
+use crate::files::board::FilesError;
 
 /// By which files are opened past the cache.
 pub(crate) const DIRECT: &str = "O_DIRECT";

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use virtbench_host::free_bytes;
 
+use crate::files::board::FilesError;
 use crate::files::calls;
-use crate::files::error::FilesError;
 
 /// The folder's name in the directory that the user named.
 const NAME: &str = "virtbench-files";

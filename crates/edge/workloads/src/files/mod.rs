@@ -11,27 +11,21 @@
 
 mod board;
 mod bonnie;
-mod cache;
 #[cfg(unix)]
 mod calls;
 #[cfg(windows)]
 #[path = "../windows/file_calls.rs"]
 mod calls;
 mod dbench;
-mod error;
 mod folder;
 mod iozone;
 mod model;
-mod outside;
-mod pace;
-mod phase;
 mod run;
 mod threads;
 mod trials;
 
-pub use board::{Ended, Part, Report};
-pub use cache::Reach;
-pub use error::FilesError;
+pub use board::{Ended, FilesError, Part, Report};
 pub use folder::Folder;
-pub use outside::Outside;
 pub use run::FileRun;
+pub use threads::Outside;
+pub use trials::Reach;

@@ -9,16 +9,12 @@ use virtbench_workload::files::{
     BonnieSpec, CacheControl, DbenchAction, DbenchSpec, FileLoad, FileSpec, IozoneSpec,
 };
 
-use crate::files::board::{Board, Ended, Report};
-use crate::files::cache::{Reach, settle};
+use crate::files::board::{Board, Ended, FilesError, Report};
 use crate::files::calls;
-use crate::files::error::FilesError;
 use crate::files::folder::Folder;
 use crate::files::model::FileTree;
-use crate::files::outside::Outside;
-use crate::files::phase::Phase;
-use crate::files::threads::Threads;
-use crate::files::trials::Trials;
+use crate::files::threads::{Outside, Phase, Threads};
+use crate::files::trials::{Reach, Trials, settle};
 use crate::files::{bonnie, dbench, iozone, model};
 
 /// A load whose files are there. They go when this value does.

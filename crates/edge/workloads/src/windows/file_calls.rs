@@ -13,7 +13,7 @@ use windows_sys::Win32::Storage::FileSystem::{
 };
 use windows_sys::Win32::System::IO::OVERLAPPED;
 
-use crate::files::error::FilesError;
+use crate::files::board::FilesError;
 
 /// By which files are opened past the cache.
 pub(crate) const DIRECT: &str = "FILE_FLAG_NO_BUFFERING";

@@ -2,8 +2,7 @@
 
 use virtbench_workload::SystemSpec;
 
-use crate::runner::{RunError, Runner, Storage, Watch};
-use crate::sheet::Sheet;
+use crate::runner::{RunError, Runner, Sheet, Storage, Watch};
 
 /// A workload that is refused.
 pub(crate) struct System;

@@ -1,7 +1,7 @@
 //! An operation on a block: what it is on, and what it does next.
 
-use super::known::NONE;
-use crate::cache_config::BLOCK_BYTES;
+use super::table::NONE;
+use crate::config::BLOCK_BYTES;
 use crate::types::{BufferId, Data};
 
 /// A range of bytes from somewhere in a block on.

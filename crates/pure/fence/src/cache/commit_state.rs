@@ -1,9 +1,15 @@
 //! The commit in progress, and what waits for the next.
+//!
+//! A device that fails: what it could not do is tried again, at first soon and then every two seconds. What waits for it
+//! does so for ten seconds, then it is refused until the device does it.
+//!
+//! A write to the slow device, or to the log, can be tried again because what is to be written is still there. A sync of the
+//! fast device cannot: which of the data before it the device has kept nobody knows. After that the partition refuses
+//! writes until a restart.
 
 use std::collections::VecDeque;
 
-use super::trouble::Trouble;
-use crate::types::{DiskId, IoError};
+use crate::types::{DiskId, IoError, Time};
 
 /// Where a commit is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -83,4 +89,70 @@ impl Commit {
     pub(super) fn retiring(&self) -> usize {
         self.superseded.len() + self.evicted.len() + self.tombstones.len()
     }
+}
+
+/// A trim that is not answered.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Trim {
+    pub(super) id: u64,
+    pub(super) request: u32,
+    /// Keys of its blocks.
+    pub(super) from: u64,
+    pub(super) to: u64,
+    /// The round of commits after which the slow device may discard them; none once it has been told to.
+    pub(super) round: Option<u64>,
+    /// I/Os in flight.
+    pub(super) ios: u32,
+}
+
+const FIRST_NS: u64 = 50_000_000;
+
+const MOST_NS: u64 = 2_000_000_000;
+
+const PATIENCE_NS: u64 = 10_000_000_000;
+
+/// Since when a device fails, and when it is tried again.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Trouble {
+    since: Time,
+    pub(super) error: IoError,
+    delay_ns: u64,
+    pub(super) retry_at: Time,
+    /// For longer than requests wait.
+    pub(super) is_long: bool,
+}
+
+impl Trouble {
+    /// Another failure, or the first.
+    pub(super) fn after(before: Option<Self>, now: Time, error: IoError) -> Self {
+        match before {
+            None => {
+                let retry_at = now.after(FIRST_NS);
+                Self { since: now, error, delay_ns: FIRST_NS, retry_at, is_long: false }
+            }
+            // Of several in flight, the first counts.
+            Some(before) if now < before.retry_at => before,
+            Some(before) => Self { error, ..before.later(now) },
+        }
+    }
+
+    pub(super) fn later(self, now: Time) -> Self {
+        let delay_ns = (self.delay_ns * 2).min(MOST_NS);
+        let is_long = self.is_long || now.since(self.since) >= PATIENCE_NS;
+        Self { delay_ns, retry_at: now.after(delay_ns), is_long, ..self }
+    }
+}
+
+/// What is on its way to the slow device.
+#[derive(Debug, Default)]
+pub(super) struct WriteBack {
+    pub(super) under_way: u32,
+    pub(super) written: Vec<u32>,
+    pub(super) syncing: Vec<u32>,
+    /// Rises with every sync of the slow device that fails, of any partition: what was written before it may not have been kept.
+    pub(super) epoch: u32,
+    /// That of the sync under way when it began.
+    pub(super) syncing_epoch: u32,
+    /// The slow device takes nothing.
+    pub(super) trouble: Option<Trouble>,
 }

@@ -1,8 +1,8 @@
 //! Background eviction: the least recently used leave so that enough blocks are free ([VirtualFence 2013], section 6.1).
 
 use super::Partition;
+use super::commit_state::WriteBack;
 use super::table::{LOCKED, ON_LOG, State, WRITING};
-use super::write_back::WriteBack;
 use crate::ports::{NewIo, Owner, Ports};
 use crate::types::{Data, Device, DeviceOp, DiskId, IoError, Time};
 

@@ -1,10 +1,9 @@
 //! What a cache's metadata says, without starting anything: how blocks stand, and whether it can be believed.
 
 use super::faults::{Fault, Faults, check_superblocks, check_versions};
+use super::memory_log::{RecoveryError, newest};
 use super::metadata::{Layout, Superblock};
 use super::recovery::{Image, Log, read_logs};
-use super::recovery_error::RecoveryError;
-use super::superblocks::newest;
 use super::table::{self, State, Table};
 use super::{BLOCK_BYTES, PartitionLayout};
 

@@ -30,28 +30,42 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::metadata::{ENTRY_BYTES, Entry, Identity, Superblock, u64_at};
-use super::recovery_error::RecoveryError;
-use super::superblocks::newest;
+use thiserror::Error;
+
+use super::faults::Fault;
+use super::metadata::{ENTRY_BYTES, Entry, Identity, Layout, Superblock, u64_at};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"vbfmem02");
+
 const UUID: usize = 1;
+
 const SEQUENCE: usize = 3;
+
 const EPOCH: usize = 4;
+
 const PARTITIONS: usize = 6;
+
 const SUM: usize = 7;
+
 const HEADER: usize = 8;
+
 /// Words before the entries of a half: the commit's number and how many entries there are.
 const HALF_HEADER: usize = 4;
+
 const COUNT: usize = 1;
+
 const BITS: usize = 2;
+
 /// Halves whose bits say so.
 const UNTOLD: u64 = 0;
+
 const UNSYNCED: u64 = 1;
+
 const ENTRY_WORDS: usize = ENTRY_BYTES / 8;
 
 /// Entries of a half: room for what is written during a long commit, and twice over for the longest request.
 const FEWEST: usize = 8320;
+
 const MOST: usize = 1 << 16;
 
 type Words = dyn AsRef<[AtomicU64]> + Send + Sync;
@@ -388,4 +402,108 @@ impl Writer {
     pub(super) const fn memory_bytes(&self) -> usize {
         2 * (HALF_HEADER * 8 + self.capacity as usize * ENTRY_BYTES)
     }
+}
+
+/// Where the metadata of a cache lies that has been used before, by its superblocks (the first 8192 bytes): what an
+/// [`Image`](super::Image) is to be read by, whatever is configured now.
+///
+/// # Errors
+/// [`RecoveryError::NoSuperblock`].
+pub fn layout(superblocks: &[u8]) -> Result<Layout, RecoveryError> {
+    newest(superblocks).map(|found| Layout::new(&found.partitions))
+}
+
+/// Which cache it is, by its superblocks.
+///
+/// # Errors
+/// [`RecoveryError::NoSuperblock`].
+pub fn identity(superblocks: &[u8]) -> Result<[u8; 16], RecoveryError> {
+    newest(superblocks).map(|found| found.uuid)
+}
+
+/// Which cache it is, and how often it was started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Origin {
+    /// Its identity.
+    pub uuid: [u8; 16],
+    /// Number of the superblock that counts: it rises with every start.
+    pub start: u64,
+    /// The other superblock is torn or damaged: there may have been a newer one.
+    pub is_single: bool,
+}
+
+/// The same with the number of starts, by its superblocks.
+///
+/// # Errors
+/// [`RecoveryError::NoSuperblock`].
+pub fn origin(superblocks: &[u8]) -> Result<Origin, RecoveryError> {
+    let found = newest(superblocks)?;
+    let whole = superblocks.chunks_exact(4096).filter_map(Superblock::decode).count();
+    Ok(Origin { uuid: found.uuid, start: found.sequence, is_single: whole < 2 })
+}
+
+/// What the superblocks say of a cache that has been used before.
+pub(super) fn newest(superblocks: &[u8]) -> Result<Superblock, RecoveryError> {
+    let copies = superblocks.chunks_exact(4096).filter_map(Superblock::decode);
+    copies.max_by_key(|copy| copy.sequence).ok_or(RecoveryError::NoSuperblock)
+}
+
+/// Why a cache cannot be started.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum RecoveryError {
+    /// Neither superblock is whole.
+    #[error(
+        "the fast device holds no cache: format it first, or begin one for the disks with `virtbench fence drain`"
+    )]
+    NoSuperblock,
+    /// Nothing would be lost.
+    #[error(
+        "the cache was made for other disks or partitions and holds nothing unwritten: `virtbench fence drain` makes it anew"
+    )]
+    NeedsFormat,
+    /// A disk has unwritten blocks in the cache and is not configured in its place.
+    #[error(
+        "the cache holds {dirty_blocks} unwritten blocks of disk {disk} (identity {expected:02x?}), {}: \
+         configure that disk in its place to write them back", found.map_or_else(|| "which is missing".into(), |found| format!("where there now is {found:02x?}"))
+    )]
+    DirtyDisk {
+        /// Its place.
+        disk: usize,
+        /// Its identity.
+        expected: [u8; 16],
+        /// The identity of the disk configured in that place.
+        found: Option<[u8; 16]>,
+        /// What would be lost.
+        dirty_blocks: u32,
+    },
+    /// The partitions are not what they were.
+    #[error(
+        "the cache has unwritten blocks and partitions of {was:?} blocks: configure these to write them back"
+    )]
+    DirtyPartitions {
+        /// Blocks of each partition.
+        was: Vec<u32>,
+    },
+    /// The longest requests could fill it.
+    #[error("the memory log has room for {entries} entries, requests of this length need {needs}")]
+    MemoryLog {
+        /// Of a half.
+        entries: u32,
+        /// Of a half.
+        needs: u32,
+    },
+    /// An entry is lost: what it named would be given in an older version.
+    #[error(
+        "{fault}{}: see `virtbench fence inspect`; a forced `virtbench fence drain` brings to the disks what can still be read, and names the rest",
+        if *more > 0 { format!(", and {more} faults more") } else { String::new() }
+    )]
+    Damaged {
+        /// The first of what was found.
+        fault: Fault,
+        /// Faults beyond it.
+        more: u64,
+    },
+    /// Less was read than the layout says.
+    #[error("the image has not all of the cache's metadata: read what the layout names")]
+    Truncated,
 }

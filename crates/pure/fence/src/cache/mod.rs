@@ -23,34 +23,22 @@ mod commit_state;
 mod evict;
 mod faults;
 mod inspect;
-mod known;
-mod lists;
-mod log_end;
 mod memory_log;
 mod metadata;
 mod reads;
 mod recovery;
-mod recovery_error;
-mod repair;
 mod retry;
-mod streams;
-mod superblocks;
 mod table;
 mod trim;
-mod trims;
-mod trouble;
 mod validate;
-mod write_back;
 
-pub use crate::cache_config::{BLOCK_BYTES, CacheConfig, CachePartitions};
+pub use crate::config::{BLOCK_BYTES, CacheConfig, CachePartitions};
 pub use faults::Fault;
 pub use inspect::{Inspection, LiveBlock, PartitionState, inspect};
-pub use memory_log::MemoryLog;
+pub use memory_log::{MemoryLog, Origin, RecoveryError, identity, layout, origin};
 pub use metadata::{Layout, PartitionLayout};
 pub use recovery::{Image, Write, format, resized};
 pub(crate) use recovery::{Recovered, recover};
-pub use recovery_error::RecoveryError;
-pub use superblocks::{Origin, identity, layout, origin};
 
 use std::collections::VecDeque;
 
@@ -60,12 +48,10 @@ use crate::slab::Slab;
 use crate::types::{Data, Device, DeviceOp, DiskId, IoError, Op, Request, Time};
 use block_op::{BlockOp, Part};
 use bypass_state::Bypass;
-use commit_state::Commit;
+use commit_state::{Commit, Trim, WriteBack};
 use memory_log::Writer;
 use metadata::Identity;
 use table::Table;
-use trims::Trim;
-use write_back::WriteBack;
 
 /// One partition of the cache.
 #[derive(Debug)]

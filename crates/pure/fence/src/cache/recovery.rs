@@ -2,15 +2,11 @@
 
 use std::borrow::Cow;
 
-use super::faults::{Fault, Faults, check_log, check_superblocks};
-use super::log_end::End;
-use super::memory_log::MemoryLog;
+use super::faults::{End, Fault, Faults, check_log, check_superblocks};
+use super::memory_log::{MemoryLog, RecoveryError, newest};
 use super::metadata::{
-    ENTRY_BYTES, Entry, Identity, Kind, Layout, PartitionLayout, Superblock, is_of_earlier_version,
+    ENTRY_BYTES, Entry, Identity, Kind, Layout, PartitionLayout, Superblock, is_of_earlier_version, repaired,
 };
-use super::recovery_error::RecoveryError;
-use super::repair::repaired;
-use super::superblocks::newest;
 use super::table::{self, ON_LOG, PENDING, State, Table};
 use super::{CacheConfig, Partition};
 use crate::config::Config;

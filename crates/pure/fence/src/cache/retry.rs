@@ -1,7 +1,7 @@
 //! What a device that fails could not do is done again once its time has come.
 
 use super::Partition;
-use super::trouble::Trouble;
+use super::commit_state::Trouble;
 use crate::ports::Ports;
 use crate::types::{IoError, Op, Time};
 

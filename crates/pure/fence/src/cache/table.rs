@@ -3,10 +3,6 @@
 //! A cache of any size misses the processor's caches at every request, so what a hit needs of a block lies in one line
 //! of them: half a line, aligned. Lists are threaded through the blocks; the index is a hash table chained through them.
 
-use super::known::Block;
-pub(super) use super::known::NONE;
-use super::lists::List;
-
 /// What a block holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -29,18 +25,25 @@ const STATES: [State; 6] =
     [State::Free, State::Loading, State::Clean, State::Dirty, State::Retired, State::Superseded];
 
 const STATE: u32 = 0xff;
+
 /// An operation changes the block's key: others that would must wait.
 pub(super) const LOCKED: u32 = 1 << 8;
+
 /// Some do.
 pub(super) const WAITED: u32 = 1 << 9;
+
 /// Its entry is to be written with the next commit.
 pub(super) const PENDING: u32 = 1 << 10;
+
 /// An entry of it may be on the device.
 pub(super) const ON_LOG: u32 = 1 << 11;
+
 /// It is on the write list.
 pub(super) const WRITING: u32 = 1 << 12;
+
 /// Nothing but the reads in flight keeps it from being free.
 pub(super) const FREE_ON_UNPIN: u32 = 1 << 13;
+
 const PIN: u32 = 1 << 16;
 
 /// A disk and a block of it: 16 and 48 bits.
@@ -260,4 +263,89 @@ impl Table {
     pub(super) fn stop_writing(&mut self, block: u32) {
         self.writing.remove(&mut self.blocks, block);
     }
+}
+
+/// Ends of one list, which is threaded through the blocks.
+#[derive(Debug)]
+pub(super) struct List {
+    first: u32,
+    last: u32,
+    len: u32,
+}
+
+impl List {
+    pub(super) const fn new() -> Self {
+        Self { first: NONE, last: NONE, len: 0 }
+    }
+
+    pub(super) const fn len(&self) -> u32 {
+        self.len
+    }
+
+    pub(super) fn last(&self) -> Option<u32> {
+        (self.last != NONE).then_some(self.last)
+    }
+
+    pub(super) fn push_front(&mut self, blocks: &mut [Block], block: u32) {
+        blocks[block as usize].previous = NONE;
+        blocks[block as usize].next = self.first;
+        match self.first {
+            NONE => self.last = block,
+            first => blocks[first as usize].previous = block,
+        }
+        self.first = block;
+        self.len += 1;
+    }
+
+    pub(super) fn push_back(&mut self, blocks: &mut [Block], block: u32) {
+        blocks[block as usize].next = NONE;
+        blocks[block as usize].previous = self.last;
+        match self.last {
+            NONE => self.first = block,
+            last => blocks[last as usize].next = block,
+        }
+        self.last = block;
+        self.len += 1;
+    }
+
+    pub(super) fn remove(&mut self, blocks: &mut [Block], block: u32) {
+        let Block { previous, next, .. } = blocks[block as usize];
+        match previous {
+            NONE => self.first = next,
+            previous => blocks[previous as usize].next = next,
+        }
+        match next {
+            NONE => self.last = previous,
+            next => blocks[next as usize].previous = previous,
+        }
+        self.len -= 1;
+    }
+
+    pub(super) fn pop_front(&mut self, blocks: &mut [Block]) -> Option<u32> {
+        let first = self.first;
+        if first == NONE {
+            return None;
+        }
+        self.remove(blocks, first);
+        Some(first)
+    }
+}
+
+/// No block.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// Half a cache line of one block's state.
+#[derive(Debug, Clone, Copy)]
+#[repr(align(32))]
+pub(super) struct Block {
+    pub(super) key: u64,
+    /// The lower half of the generation; the upper, which hardly ever changes, lies apart.
+    pub(super) generation: u32,
+    pub(super) crc: u32,
+    /// The next block of the same bucket.
+    pub(super) chain: u32,
+    pub(super) flags: u32,
+    /// Neighbours on its list.
+    pub(super) previous: u32,
+    pub(super) next: u32,
 }

@@ -10,9 +10,8 @@
 //! Until then nothing of the range is put into the cache by a read, nor evicted.
 
 use super::block_op::{BlockOp, Part, Phase};
-use super::commit_state::CommitStep;
+use super::commit_state::{CommitStep, Trim};
 use super::table::{self, LOCKED, ON_LOG, PENDING, State, WRITING};
-use super::trims::Trim;
 use super::{BLOCK_BYTES, Partition};
 use crate::ports::Ports;
 use crate::types::{BufferId, Data, DeviceOp, IoError, Request, Time};

@@ -1,8 +1,7 @@
 //! Whether a cache fits its disks and its device.
 
 use super::metadata::{Layout, MOST_DISKS};
-use crate::cache_config::{CacheConfig, CachePartitions};
-use crate::config::Config;
+use crate::config::{CacheConfig, CachePartitions, Config};
 use crate::config_error::ConfigError;
 
 impl CacheConfig {

@@ -1,6 +1,6 @@
 //! What each of the peers is told about the disks.
 
-use crate::parameters::Parameters;
+use crate::scheduler::Parameters;
 
 /// Priorities go from 0, the highest, to one below this.
 pub(super) const PRIORITIES: u8 = 8;

@@ -1,7 +1,6 @@
 use super::*;
-use crate::account::{Account, TokenAccount};
 use crate::scheduler::{QueuedIo, Scheduler};
-use crate::types::{Device, DeviceOp, DiskId, IoId, Time};
+use crate::types::{Account, Device, DeviceOp, DiskId, IoId, Time, TokenAccount};
 
 const MS: u64 = 1_000_000;
 

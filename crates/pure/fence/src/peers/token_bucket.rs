@@ -7,10 +7,9 @@ use std::collections::VecDeque;
 
 use super::config::Cap;
 use super::depth::{DEVICES, Depth};
-use crate::account::{Account, TokenAccount};
 use crate::config_error::ConfigError;
 use crate::scheduler::{Policy, QueuedIo, Scheduler, one_each};
-use crate::types::{Device, DiskId, Time};
+use crate::types::{Account, Device, DiskId, Time, TokenAccount};
 
 #[derive(Debug)]
 struct Disk {

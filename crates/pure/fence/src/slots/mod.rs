@@ -4,25 +4,19 @@
 //! to fit into what remains; an unassigned or idle slot passes unused. A slot that ends before its time is credited the
 //! rest, one that overruns is debited, both when its turn comes again.
 
-mod batch;
-mod books;
 mod clock;
-mod config;
 mod queues;
 
-pub use config::{SlotOwner, SlotsConfig};
+pub use queues::{SlotOwner, SlotsConfig};
 
 use std::any::Any;
 use std::collections::VecDeque;
 
-use crate::account::Account;
 use crate::config_error::ConfigError;
 use crate::scheduler::{Policy, QueuedIo, Scheduler};
-use crate::types::{Device, DiskId, Time};
-use batch::SlowBatch;
-use books::Books;
-use clock::SlotClock;
-use queues::Queues;
+use crate::types::{Account, Device, DiskId, Time};
+use clock::{Books, SlotClock};
+use queues::{Queues, SlowBatch};
 
 /// The scheduler of `VirtualFence`.
 #[derive(Debug)]

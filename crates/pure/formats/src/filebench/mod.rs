@@ -5,18 +5,13 @@
 //! `eventgen`, `set mode quit`, `run`, `echo`. What is not read is named with its line and refused: a
 //! model that is only nearly the one meant measures something else.
 
-mod attributes;
-mod error;
-mod file;
 mod parser;
-mod steps;
 mod tokens;
-mod values;
 
 use crate::MAX_FILE_BYTES;
 
-pub use error::FilebenchError;
-pub use file::FilebenchFile;
+pub use parser::FilebenchFile;
+pub use tokens::FilebenchError;
 
 /// Reads a model. Its variables take the values of `variables` instead of those in the file.
 ///

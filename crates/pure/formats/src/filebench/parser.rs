@@ -2,14 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use virtbench_workload::files::{FileModel, FileSet, MAX_FILESETS, MAX_FLOWOPS, Process, Quit, ThreadFlow};
+use virtbench_workload::files::{
+    Action, Draw, FileChoice, FileModel, FileSet, Flowop, Io, MAX_FILESETS, MAX_FLOWOPS, Process, Quit,
+    ThreadFlow,
+};
 
-use super::attributes::Attributes;
-use super::error::FilebenchError;
-use super::file::FilebenchFile;
-use super::steps::step;
-use super::tokens::{Placed, Token, shorten};
-use super::values::{Value, distribution};
+use super::tokens::{FilebenchError, Placed, Token, Value, distribution, shorten};
 
 /// The most variables, processes, or kinds of threads in a process.
 const MAX_PARTS: usize = 1024;
@@ -284,4 +282,208 @@ impl<'a> Parser<'a> {
         let nanoseconds = nanoseconds.ok_or_else(|| FilebenchError::syntax(line, "run: no such time"))?;
         Ok(Some(nanoseconds))
     }
+}
+
+/// Attributes by their names.
+#[derive(Debug)]
+pub(super) struct Attributes {
+    /// What they belong to, for messages.
+    of: String,
+    line: usize,
+    values: BTreeMap<String, (usize, Option<Value>)>,
+}
+
+impl Attributes {
+    pub(super) fn new(of: String, line: usize) -> Self {
+        Self { of, line, values: BTreeMap::new() }
+    }
+
+    /// Adds one; an attribute without a value says only that it is so.
+    pub(super) fn add(
+        &mut self,
+        line: usize,
+        name: &str,
+        value: Option<Value>,
+    ) -> Result<(), FilebenchError> {
+        match self.values.insert(name.to_owned(), (line, value)) {
+            None => Ok(()),
+            Some(_) => Err(FilebenchError::syntax(line, format!("{} has {name} twice", self.of))),
+        }
+    }
+
+    /// Takes one out and reads it.
+    pub(super) fn take<T>(
+        &mut self,
+        name: &str,
+        read: impl FnOnce(&Value) -> Result<T, String>,
+    ) -> Result<Option<T>, FilebenchError> {
+        let Some((line, value)) = self.values.remove(name) else { return Ok(None) };
+        let wrong = |why: String| FilebenchError::syntax(line, format!("{name} of {}: {why}", self.of));
+        match value {
+            Some(value) => read(&value).map(Some).map_err(wrong),
+            None => Err(wrong("it needs a value".into())),
+        }
+    }
+
+    /// The same of one that must be there.
+    pub(super) fn need<T>(
+        &mut self,
+        name: &str,
+        read: impl FnOnce(&Value) -> Result<T, String>,
+    ) -> Result<T, FilebenchError> {
+        self.take(name, read)?
+            .ok_or_else(|| FilebenchError::syntax(self.line, format!("{} needs {name}", self.of)))
+    }
+
+    /// Takes out one that is true when it stands there alone.
+    pub(super) fn flag(&mut self, name: &str) -> Result<bool, FilebenchError> {
+        match self.values.get(name) {
+            None => Ok(false),
+            Some((_, None)) => {
+                self.values.remove(name);
+                Ok(true)
+            }
+            Some(_) => Ok(self.take(name, Value::truth)?.unwrap_or(false)),
+        }
+    }
+
+    /// Takes out one that stands alone, or has a number.
+    pub(super) fn number_or(&mut self, name: &str, alone: u64) -> Result<Option<u64>, FilebenchError> {
+        if let Some((_, None)) = self.values.get(name) {
+            self.values.remove(name);
+            return Ok(Some(alone));
+        }
+        self.take(name, Value::number)
+    }
+
+    /// Takes out what changes nothing, and says so.
+    pub(super) fn leave_out(&mut self, names: &[&str], notes: &mut Vec<String>) {
+        for name in names {
+            if self.values.remove(*name).is_some() {
+                let note = format!("left out, because it does not change the load: {name}");
+                if !notes.contains(&note) {
+                    notes.push(note);
+                }
+            }
+        }
+    }
+
+    /// Whether all were taken.
+    pub(super) fn end(self) -> Result<(), FilebenchError> {
+        match self.values.into_iter().min_by_key(|(_, (line, _))| *line) {
+            None => Ok(()),
+            Some((name, (line, _))) => {
+                let name = super::tokens::shorten(&name);
+                Err(FilebenchError::syntax(
+                    line,
+                    format!("attribute {name:?} of {} is not supported", self.of),
+                ))
+            }
+        }
+    }
+
+    /// Where the definition stands.
+    pub(super) fn line(&self) -> usize {
+        self.line
+    }
+}
+
+/// The size of a read or write for which none is given: all at once.
+const WHOLE: Draw = Draw::Fixed(1 << 20);
+
+/// Makes a step of its kind and attributes.
+pub(super) fn step(
+    kind: &str,
+    mut attributes: Attributes,
+    sets: &[FileSet],
+    notes: &mut Vec<String>,
+) -> Result<Flowop, FilebenchError> {
+    let line = attributes.line();
+    let name = attributes.take("name", |value| value.word().map(str::to_owned))?;
+    let iters = attributes.take("iters", Value::small)?.unwrap_or(1);
+    let set = set(&mut attributes, sets)?;
+    let fd = attributes.take("fd", byte)?;
+    let place = FileChoice { fd: fd.unwrap_or(0), set };
+    let need_set =
+        || set.ok_or_else(|| FilebenchError::syntax(line, format!("flowop {kind} needs filesetname")));
+    let number = fd.unwrap_or(0);
+    let action = match kind {
+        "createfile" => Action::CreateFile { set: need_set()?, fd: number },
+        "openfile" => Action::OpenFile { set: need_set()?, fd: number },
+        "closefile" => Action::CloseFile { fd: number },
+        "deletefile" => Action::DeleteFile { set: need_set()? },
+        "statfile" => Action::StatFile { set: need_set()? },
+        "listdir" => Action::ListDir { set: need_set()? },
+        "fsync" => Action::Fsync { fd: number },
+        "readwholefile" => Action::ReadWholeFile { place, io: size(&mut attributes)?.unwrap_or(WHOLE) },
+        "writewholefile" => {
+            let source = attributes.take("srcfd", byte)?;
+            Action::WriteWholeFile { place, io: size(&mut attributes)?.unwrap_or(WHOLE), source }
+        }
+        "appendfile" | "appendfilerand" => {
+            let size = attributes.need("iosize", Value::draw)?;
+            Action::AppendFile { place, size, random: kind == "appendfilerand" }
+        }
+        "read" => Action::Read { place, io: part(&mut attributes)? },
+        "write" => Action::Write { place, io: part(&mut attributes)? },
+        "delay" => Action::Delay { seconds: attributes.need("value", Value::draw)? },
+        "eventlimit" => Action::EventLimit,
+        "opslimit" | "iopslimit" => Action::OpsLimit,
+        "bwlimit" => Action::BandwidthLimit,
+        "finishoncount" => Action::FinishOnCount { count: attributes.need("value", Value::number)? },
+        "finishonbytes" => Action::FinishOnBytes { bytes: attributes.need("value", Value::number)? },
+        other => {
+            let other = super::tokens::shorten(other);
+            return Err(FilebenchError::syntax(line, format!("flowop {other:?} is not supported")));
+        }
+    };
+    if attributes.flag("directio")? {
+        let why = format!("flowop {kind}: directio is not supported, because files have any size");
+        return Err(FilebenchError::syntax(line, why));
+    }
+    // A deleted or closed file needs no number of its own; Filebench takes one all the same.
+    attributes.leave_out(&["nousestats"], notes);
+    attributes.end()?;
+    Ok(Flowop { name: name.unwrap_or_else(|| kind.to_owned()), action, iters })
+}
+
+fn set(attributes: &mut Attributes, sets: &[FileSet]) -> Result<Option<u16>, FilebenchError> {
+    let find = |value: &Value| {
+        let name = value.word()?;
+        let place = sets.iter().position(|set| set.name == name);
+        let place =
+            place.ok_or_else(|| format!("no fileset is called {:?}", super::tokens::shorten(name)))?;
+        u16::try_from(place).map_err(|error| error.to_string())
+    };
+    let first = attributes.take("filesetname", find)?;
+    Ok(first.or(attributes.take("filename", find)?))
+}
+
+fn size(attributes: &mut Attributes) -> Result<Option<Draw>, FilebenchError> {
+    attributes.take("iosize", Value::draw)
+}
+
+fn part(attributes: &mut Attributes) -> Result<Io, FilebenchError> {
+    Ok(Io {
+        size: attributes.need("iosize", Value::draw)?,
+        random: attributes.flag("random")?,
+        working_set: attributes.take("workingset", Value::number)?.unwrap_or(0),
+        dsync: attributes.flag("dsync")?,
+    })
+}
+
+fn byte(value: &Value) -> Result<u8, String> {
+    let number = value.number()?;
+    u8::try_from(number).map_err(|_| format!("{number} is too large"))
+}
+
+/// A model, and what else its file says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FilebenchFile {
+    /// The model.
+    pub model: FileModel,
+    /// How long it asks to be run, in nanoseconds.
+    pub run_ns: Option<u64>,
+    /// What was left out because it does not change the load, and what differs from Filebench.
+    pub notes: Vec<String>,
 }

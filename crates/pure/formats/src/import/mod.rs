@@ -1,33 +1,24 @@
 //! Loads out of other tools' files.
 
-mod alignment;
 mod detect;
 mod diskspd;
 mod error;
-mod findings;
 mod fio;
-mod format;
 mod icf;
-mod job;
 mod json;
-mod limits;
-mod remark;
 mod schedule;
 mod vdbench;
 mod words;
 
-use alignment::common_alignment;
 pub use detect::detect;
-pub use error::ImportError;
-use findings::Findings;
+use error::{ASSUMED_REGION_BYTES, Findings};
+pub use error::{Format, ImportError, Location, MAX_FILE_BYTES, MAX_JOBS, Remark};
 use fio::processors;
-pub use format::Format;
-pub use job::{ImportedJob, ImportedLoad};
 pub(crate) use json::{FORMAT_VERSION, JsonJob, JsonLoad};
-use limits::ASSUMED_REGION_BYTES;
-pub use limits::{MAX_FILE_BYTES, MAX_JOBS};
-pub use remark::{Location, Remark};
-pub use schedule::{Ends, FlowPart, Schedule, SteadyEnd, SteadyMetric, Surroundings};
+use schedule::common_alignment;
+pub use schedule::{
+    Ends, FlowPart, ImportedJob, ImportedLoad, Schedule, SteadyEnd, SteadyMetric, Surroundings,
+};
 
 /// Reads a load of this format, or of the one its content shows.
 ///

@@ -1,6 +1,9 @@
 //! When a job starts and what ends it, where a file says so.
 
 use serde::{Deserialize, Serialize};
+use virtbench_workload::{LoadSpec, Placement};
+
+use super::error::Remark;
 
 /// When a job starts, what must be so before, and what ends it early.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -147,6 +150,51 @@ impl Default for Surroundings<'_> {
             page_bytes: 4096,
         }
     }
+}
+
+/// One job of a file: one load on one target.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ImportedJob {
+    /// Its name in the file.
+    pub name: String,
+    /// The load. Its region is `size_bytes`, or a stand-in of 1 GiB where that is absent: the
+    /// target's own size takes its place.
+    pub load: LoadSpec,
+    /// The target, as the file names it.
+    pub target: Option<String>,
+    /// How much of the target is used from its start, in bytes; the whole of it where absent.
+    pub size_bytes: Option<u64>,
+    /// Jobs of one group run at the same time in the tool the file was written for; groups run one
+    /// after another, from 0.
+    pub group: u32,
+    /// When it starts and what ends it, beside that.
+    #[serde(default)]
+    pub schedule: Schedule,
+}
+
+/// What a file asks for.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ImportedLoad {
+    /// The jobs, in the file's order; at least one.
+    pub jobs: Vec<ImportedJob>,
+    /// What differs between the tool the file was written for and this one, and what was left out
+    /// because it changes no load.
+    pub notes: Vec<String>,
+    /// What was not understood; always empty unless the import was lenient.
+    pub ignored: Vec<Remark>,
+}
+
+/// The coarsest alignment with which a placement's strides can be kept: other tools let a stride be
+/// any multiple of a sector, whatever the block size.
+pub(super) fn common_alignment(align_bytes: u64, placement: Placement) -> u64 {
+    let (Placement::Strided { stride_bytes } | Placement::Backward { stride_bytes }) = placement else {
+        return align_bytes;
+    };
+    let (mut larger, mut smaller) = (align_bytes, stride_bytes);
+    while smaller > 0 {
+        (larger, smaller) = (smaller, larger % smaller);
+    }
+    larger
 }
 
 #[cfg(test)]

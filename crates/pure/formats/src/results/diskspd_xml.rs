@@ -11,8 +11,7 @@ use quick_xml::events::{BytesDecl, BytesText, Event};
 use virtbench_record::{HostUse, LoadOutcome};
 use virtbench_workload::WriteSync;
 
-use super::moment::Moment;
-use super::{ExportError, JobResult, histogram};
+use super::{ExportError, JobResult, Moment, histogram};
 
 type Out = Writer<Vec<u8>>;
 

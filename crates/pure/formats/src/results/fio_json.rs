@@ -8,8 +8,7 @@ use serde_json::{Map, Value, json};
 use virtbench_record::{DirectionStats, LoadOutcome};
 use virtbench_workload::{EngineKind, LoadSpec};
 
-use super::moment::Moment;
-use super::{ExportError, JobResult, histogram};
+use super::{ExportError, JobResult, Moment, histogram};
 
 /// fio's default percentiles.
 const PERCENTILES: [f64; 17] =

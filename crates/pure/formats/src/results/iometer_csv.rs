@@ -4,8 +4,7 @@ use std::fmt::Write as _;
 
 use virtbench_record::DirectionStats;
 
-use super::moment::Moment;
-use super::{ExportError, JobResult, histogram, sides};
+use super::{ExportError, JobResult, Moment, histogram, sides};
 
 const COLUMNS: &str = "'Target Type,Target Name,Access Specification Name,# Managers,# Workers,# Disks,IOps,Read IOps,\
 Write IOps,MiBps (Binary),Read MiBps (Binary),Write MiBps (Binary),MBps (Decimal),Read MBps (Decimal),\

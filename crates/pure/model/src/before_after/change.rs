@@ -1,4 +1,15 @@
-//! How a quantity changed, and what follows: ratios of sides that were not measured in turn, held against how much comparable runs of the past differ.
+//! How a quantity changed, and what follows: ratios of sides that were not measured in turn, held against how much
+//! comparable runs of the past differ.
+//!
+//! Both sides are taken as logarithms, so that half and double cancel, and their means are compared by Welch's test (B. L.
+//! Welch, "The Generalization of 'Student's' Problem when Several Different Population Variances are Involved", Biometrika
+//! 34, 1947): the spread of each side is its own. The mean of several such ratios has the sum of their variances, with
+//! Satterthwaite's degrees of freedom.
+//!
+//! What completed nothing has no logarithm. It is not left out: it decides by itself ([`Sides`]).
+//!
+//! The repetitions of one run share what is peculiar to it: where its file lies, what else the host does that hour. Their spread
+//! says nothing of that, so two runs of one configuration seem to differ more often than an interval promises.
 
 use std::collections::BTreeMap;
 

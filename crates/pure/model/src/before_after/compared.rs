@@ -1,4 +1,5 @@
-//! Two runs, compared: what changed, what else differs between them, and what could not be judged. "Nothing got worse" must not be said of what nobody could see.
+//! Two runs, compared: what changed, what else differs between them, and what could not be judged. "Nothing got worse" must not
+//! be said of what nobody could see.
 
 use std::collections::BTreeMap;
 

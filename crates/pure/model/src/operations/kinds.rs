@@ -1,4 +1,5 @@
-//! What several pieces of a run come to, by kind: of operation, of way to make a clone's disk, of cost to tenants, of use by the management stack.
+//! What several pieces of a run come to, by kind: of operation, of way to make a clone's disk, of cost to tenants, of use by
+//! the management stack.
 
 use std::collections::BTreeMap;
 

@@ -6,7 +6,7 @@ use virtbench_chart::{Axis, Chart, Form, Point, Scale, Series, look};
 use virtbench_model::operations::{KindAnalysis, OperationsAnalysis, StepAnalysis};
 use virtbench_record::{OperationKind, OperationsMeasured, OperationsRecord, Phase};
 
-use super::stacked::{Part, stacked};
+use super::style::{Part, stacked};
 use super::{Drawing, Figure, Values, Variant};
 use crate::format::{MILLISECOND_NS, significant};
 

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use virtbench_chart::{Chart, Form, HeatMap, Point, Scale};
 
-use super::table::Table;
-use super::{Figure, Picture, Values};
+use super::{Figure, Picture, Table, Values};
 use crate::format::significant;
 
 /// Rows of one chart at most; of longer series every so manyth is shown.

@@ -8,7 +8,7 @@ use virtbench_model::Ratio;
 use super::{document, unbroken};
 use crate::figures;
 use crate::format::{ratio, ratio_span};
-use crate::outline::{Head, Section};
+use crate::page::{Head, Section};
 use crate::run::{Run, RunGuest};
 use crate::{provenance, tables, takeaway};
 

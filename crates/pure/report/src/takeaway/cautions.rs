@@ -1,25 +1,24 @@
-//! What a careful reader must know before using the figures.
+//! What a careful reader must know before using the figures, among it what the plan asked for and the run has not.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use virtbench_model::busy_host;
-use virtbench_record::{GuestFacts, HostFacts, IN_MEMORY, Measured, Provenance, TargetKind};
+use virtbench_record::{GuestFacts, HostFacts, IN_MEMORY, Measured, PointKey, Provenance, TargetKind};
 
-use super::completeness;
-use crate::environments::Environments;
 use crate::format::{count, significant};
+use crate::run::Environments;
 
 /// How the edition of a Windows begins that is Wine.
 const WINE: &str = "Wine ";
 
 /// Every caution that applies, the one that weighs most first.
-pub(super) fn all(environments: &Environments<'_>) -> Vec<String> {
+pub(crate) fn all(environments: &Environments<'_>) -> Vec<String> {
     let mut cautions = Vec::new();
     cautions.extend(emulation(environments.provenance));
     cautions.extend(in_memory(environments.provenance));
     cautions.extend(busy(environments));
-    cautions.extend(completeness::missing(environments));
-    cautions.extend(completeness::unavailable(environments));
+    cautions.extend(missing(environments));
+    cautions.extend(unavailable(environments));
     cautions.extend(stalled(environments));
     cautions.extend(suspect_clocks(environments));
     cautions.extend(errors(environments));
@@ -37,7 +36,7 @@ pub(crate) fn is_emulated(provenance: &Provenance) -> bool {
 }
 
 /// The guest of User Mode Linux that was measured, if one was.
-pub(super) fn uml_guest(provenance: &Provenance) -> Option<&GuestFacts> {
+pub(crate) fn uml_guest(provenance: &Provenance) -> Option<&GuestFacts> {
     let mut guests = provenance.guest.iter().chain(&provenance.other_guests);
     guests.find(|guest| guest.accelerator.name == "uml")
 }
@@ -59,7 +58,7 @@ pub(crate) fn emulation(provenance: &Provenance) -> Option<String> {
 }
 
 /// That machines which stand for Windows are none; nothing where there is no such machine.
-pub(super) fn wine(provenance: &Provenance) -> Option<String> {
+pub(crate) fn wine(provenance: &Provenance) -> Option<String> {
     let machines = provenance.machines.iter().filter(|machine| machine.facts.distribution.starts_with(WINE));
     let names: BTreeSet<&str> = machines.map(|machine| machine.environment.as_str()).collect();
     let names: Vec<&str> = names.into_iter().collect();
@@ -110,7 +109,7 @@ fn unusual_kvm(guest: &GuestFacts, host: &HostFacts) -> Option<String> {
 }
 
 /// That the disks were no disks.
-pub(super) fn in_memory(provenance: &Provenance) -> Option<String> {
+pub(crate) fn in_memory(provenance: &Provenance) -> Option<String> {
     let note = provenance.notes.iter().find(|note| note.ends_with(IN_MEMORY))?;
     Some(format!("{note}."))
 }
@@ -206,6 +205,71 @@ fn nested(environments: &Environments<'_>) -> Option<String> {
         "its CPU use is what it sees of its own processors"
     };
     Some(format!("The host is itself a virtual machine ({hypervisor}): {meaning}."))
+}
+
+/// Every point that was planned or recorded.
+fn points(environments: &Environments<'_>) -> BTreeSet<PointKey> {
+    let mut points: BTreeSet<PointKey> =
+        environments.all.iter().flat_map(|environment| environment.sides.keys().copied()).collect();
+    let Some(plan) = environments.provenance.plan.grid() else { return points };
+    for &block_bytes in &plan.blocks_bytes {
+        for &read_percent in &plan.read_percents {
+            for &random_percent in &plan.random_percents {
+                points.insert(PointKey { block_bytes, read_percent, random_percent });
+            }
+        }
+    }
+    points
+}
+
+/// Whether and how far the run is short of its plan. A point recorded as unavailable is not missing.
+pub(super) fn missing(environments: &Environments<'_>) -> Option<String> {
+    let recorded: BTreeSet<(PointKey, &str, u32)> = environments
+        .records
+        .iter()
+        .filter(|record| environments.of_record(record).is_some())
+        .map(|record| (record.point, record.environment.as_str(), record.repetition))
+        .collect();
+    let points = points(environments);
+    let repetitions = environments.provenance.plan.grid().map_or(0, |plan| plan.repetitions);
+    let planned = points.len() * environments.all.len() * repetitions as usize;
+    let done = recorded.iter().filter(|(_, _, repetition)| *repetition < repetitions).count();
+    (done < planned).then(|| {
+        format!(
+            "The run is incomplete: {} of {} missing, {} of {} compared.",
+            planned - done,
+            count(planned, "planned measurement"),
+            environments.compared,
+            count(points.len(), "point"),
+        )
+    })
+}
+
+/// One sentence for each environment and reason.
+pub(super) fn unavailable(environments: &Environments<'_>) -> Vec<String> {
+    let mut sentences = Vec::new();
+    for environment in &environments.all {
+        let mut reasons: BTreeMap<&str, [usize; 2]> = BTreeMap::new();
+        for side in environment.sides.values() {
+            for why in &side.unavailable {
+                reasons.entry(why).or_default()[usize::from(side.repetitions > 0)] += 1;
+            }
+        }
+        for (why, [wholly, partly]) in reasons {
+            let phrase = &environment.phrase;
+            let why = why.trim_end_matches('.');
+            if wholly > 0 {
+                sentences.push(format!("{} could not be measured {phrase}: {why}.", count(wholly, "point")));
+            }
+            if partly > 0 {
+                sentences.push(format!(
+                    "Some repetitions of {} could not be measured {phrase}: {why}.",
+                    count(partly, "point")
+                ));
+            }
+        }
+    }
+    sentences
 }
 
 #[cfg(test)]

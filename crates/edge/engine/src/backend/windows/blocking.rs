@@ -7,7 +7,7 @@ use std::sync::Arc;
 use virtbench_record::TargetFacts;
 use virtbench_workload::{Direction, LoadSpec, Op};
 
-use super::trim::{refuse_unavailable_trims, trim_now};
+use super::port::{refuse_unavailable_trims, trim_now};
 use super::{number, open_again};
 use crate::error::{EngineError, resource};
 use crate::system::Positioned;

@@ -1,9 +1,7 @@
 //! Operations on files and devices of Windows.
 
 pub(super) mod blocking;
-mod flusher;
 mod port;
-mod trim;
 
 use std::fs::{File, OpenOptions};
 use std::io;

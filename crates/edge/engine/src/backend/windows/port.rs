@@ -3,24 +3,24 @@
 #![allow(clippy::cast_possible_truncation, reason = "sizes of small structs, and halves of numbers")]
 
 use std::fs::File;
-use std::io;
 use std::mem::ManuallyDrop;
 use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
+use std::{io, thread};
 
 use virtbench_record::TargetFacts;
 use virtbench_workload::{Direction, LoadSpec, Op};
 use windows_sys::Win32::Foundation::{
-    ERROR_IO_PENDING, INVALID_HANDLE_VALUE, RtlNtStatusToDosError, WAIT_TIMEOUT,
+    ERROR_INVALID_FUNCTION, ERROR_IO_PENDING, ERROR_NOT_SUPPORTED, INVALID_HANDLE_VALUE,
+    RtlNtStatusToDosError, WAIT_TIMEOUT,
 };
 use windows_sys::Win32::Storage::FileSystem::{FILE_FLAG_OVERLAPPED, ReadFile, WriteFile};
 use windows_sys::Win32::System::IO::{
-    CancelIoEx, CreateIoCompletionPort, GetQueuedCompletionStatusEx, OVERLAPPED, OVERLAPPED_ENTRY,
+    CancelIoEx, CreateIoCompletionPort, DeviceIoControl, GetQueuedCompletionStatusEx, OVERLAPPED,
+    OVERLAPPED_ENTRY, PostQueuedCompletionStatus,
 };
-use windows_sys::Win32::System::Ioctl::FILE_LEVEL_TRIM;
+use windows_sys::Win32::System::Ioctl::{FILE_LEVEL_TRIM, FILE_LEVEL_TRIM_RANGE, FSCTL_FILE_LEVEL_TRIM};
 
-use super::flusher::Flusher;
-use super::trim::{self, refuse_unavailable_trims};
 use super::{number, open_again};
 use crate::backend::{Backend, Completion};
 use crate::buffers::Buffers;
@@ -29,8 +29,10 @@ use crate::error::{EngineError, resource};
 
 /// Completions taken by one call.
 const BATCH: usize = 64;
+
 /// How often a waiting worker is woken to look at its stop flag, in milliseconds.
 const HEARTBEAT_MS: u32 = 50;
+
 /// How often cancelled operations are waited for, each time for [`HEARTBEAT_MS`].
 const LAST_WAITS: u32 = 20;
 
@@ -108,8 +110,8 @@ impl Port {
                 Direction::Read => ReadFile(handle, buffer, op.len, std::ptr::null_mut(), overlapped) != 0,
                 Direction::Write => WriteFile(handle, buffer, op.len, std::ptr::null_mut(), overlapped) != 0,
                 Direction::Trim => {
-                    (*request).trim = trim::order(op.offset, op.len);
-                    return pending(trim::begin(&self.file, &raw const (*request).trim, overlapped));
+                    (*request).trim = order(op.offset, op.len);
+                    return pending(begin(&self.file, &raw const (*request).trim, overlapped));
                 }
                 // Never handed over: the flusher has it.
                 Direction::Flush => true,
@@ -242,5 +244,106 @@ impl Drop for Port {
             // SAFETY: nothing uses it afterwards.
             unsafe { ManuallyDrop::drop(&mut self.requests) };
         }
+    }
+}
+
+/// A thread that flushes one file. It ends with this value, once a flush under way is over.
+pub(super) struct Flusher(mpsc::Sender<u32>);
+
+impl Flusher {
+    /// Posts to `port` the slot of each flush that is over, with one added as the key, and its error's number, or 0, as the bytes moved.
+    ///
+    /// # Errors
+    /// No thread or handle is to be had.
+    pub(super) fn start(file: &File, port: Arc<OwnedHandle>) -> io::Result<Self> {
+        let (sender, slots) = mpsc::channel::<u32>();
+        let file = file.try_clone()?;
+        thread::Builder::new().name("flush".into()).spawn(move || {
+            for slot in slots {
+                let code = file.sync_all().map_or_else(|error| number(&error), |()| 0);
+                // SAFETY: the port is open as long as this thread holds it, and nothing is pointed to.
+                unsafe {
+                    PostQueuedCompletionStatus(
+                        port.as_raw_handle(),
+                        code.cast_unsigned(),
+                        slot as usize + 1,
+                        std::ptr::null(),
+                    )
+                };
+            }
+        })?;
+        Ok(Self(sender))
+    }
+
+    /// Has a flush done; answers whether the thread is there.
+    pub(super) fn flush(&self, slot: u32) -> bool {
+        self.0.send(slot).is_ok()
+    }
+}
+
+/// A trim of so many bytes.
+pub(super) fn order(offset: u64, length: u32) -> FILE_LEVEL_TRIM {
+    FILE_LEVEL_TRIM {
+        Key: 0,
+        NumRanges: 1,
+        Ranges: [FILE_LEVEL_TRIM_RANGE { Offset: offset, Length: length.into() }],
+    }
+}
+
+/// Begins a trim.
+///
+/// # Safety
+/// `order` and `overlapped` live where they are until the trim is over; a null `overlapped` is for a file that is not overlapped.
+pub(super) unsafe fn begin(
+    file: &File,
+    order: *const FILE_LEVEL_TRIM,
+    overlapped: *mut OVERLAPPED,
+) -> io::Result<()> {
+    let mut bytes = 0;
+    // SAFETY: the caller's.
+    let is_begun = unsafe {
+        DeviceIoControl(
+            file.as_raw_handle(),
+            FSCTL_FILE_LEVEL_TRIM,
+            order.cast(),
+            size_of::<FILE_LEVEL_TRIM>() as u32,
+            std::ptr::null_mut(),
+            0,
+            &raw mut bytes,
+            overlapped,
+        )
+    };
+    if is_begun == 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Trims, and waits for it.
+pub(super) fn trim_now(file: &File, offset: u64, length: u32) -> io::Result<()> {
+    let order = order(offset, length);
+    // SAFETY: the file is not overlapped, so that the call is over when it returns.
+    unsafe { begin(file, &raw const order, std::ptr::null_mut()) }
+}
+
+/// Refuses a load with trims where the file system or device has none. The question is a trim of nothing, which changes nothing and which one that
+/// has trims answers or calls wrong.
+///
+/// # Errors
+/// There are none.
+pub(super) fn refuse_unavailable_trims(file: &File, spec: &LoadSpec) -> Result<(), EngineError> {
+    if !spec.access.lines.iter().any(|line| line.trim_percent > 0.0) {
+        return Ok(());
+    }
+    let question = FILE_LEVEL_TRIM { NumRanges: 0, ..order(0, 0) };
+    // SAFETY: `file` is one that is not overlapped, so that the call is over when it returns.
+    match unsafe { begin(file, &raw const question, std::ptr::null_mut()) } {
+        Err(error)
+            if [ERROR_INVALID_FUNCTION, ERROR_NOT_SUPPORTED]
+                .map(u32::cast_signed)
+                .contains(&error.raw_os_error().unwrap_or_default()) =>
+        {
+            Err(EngineError::Misfit(format!(
+                "trims are unavailable: the file system there has no FSCTL_FILE_LEVEL_TRIM ({error}); leave them out"
+            )))
+        }
+        _ => Ok(()),
     }
 }

@@ -1,29 +1,25 @@
 //! Files and devices of Linux.
 
-mod alignment;
-mod guard;
 pub(super) mod partial;
 
 use std::fs::{File, OpenOptions};
-use std::io;
 use std::os::fd::AsFd;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{io, thread};
 
+use memmap2::MmapMut;
 use rustix::fs::{fstatfs, seek};
 use virtbench_record::{TargetFacts, TargetKind};
 
-use self::alignment::direct_alignment;
-use super::error::TargetError;
-use super::prepare::make_file;
-use super::size::check_size;
-use super::{Source, Target, TargetRequest};
-use crate::memory::memory_note;
+pub use partial::is_test_file;
 
-pub use guard::is_test_file;
+use super::error::{TargetError, check_size};
+use super::prepare::make_file;
+use super::{Source, Target, TargetRequest};
+use crate::buffers::memory_note;
 
 /// How long a device may still be held by its last user.
 const BUSY_LIMIT: Duration = Duration::from_secs(2);
@@ -57,7 +53,7 @@ fn open_file(
     let path = request.path.as_path();
     let file = File::open(path).map_err(TargetError::io("open", path))?;
     let meta = file.metadata().map_err(TargetError::io("look up", path))?;
-    let ours = guard::is_ours(&file);
+    let ours = partial::is_ours(&file);
     if request.writes && !ours && !request.allow_overwrite {
         return Err(TargetError::Foreign(path.to_owned()));
     }
@@ -80,7 +76,7 @@ fn open_file(
 
 fn open_device(request: &TargetRequest, device: u64) -> Result<Target, TargetError> {
     let path = request.path.as_path();
-    guard::refuse_device_in_use(path, device)?;
+    partial::refuse_device_in_use(path, device)?;
     if request.writes && !request.allow_overwrite {
         return Err(TargetError::Foreign(path.to_owned()));
     }
@@ -156,4 +152,22 @@ fn file_system_name(file: impl AsFd) -> String {
         Ok(magic) => format!("the file system (type {magic:#x})"),
         Err(_) => "the file system".to_owned(),
     }
+}
+
+/// The sizes tried, in bytes.
+const CANDIDATES: [u32; 4] = [512, 1024, 2048, 4096];
+
+/// The smallest unit in which `file`, opened for direct I/O, really can be read. Found by reading:
+/// what file systems and devices announce and what they accept has differed too often.
+/// A file too short to read from is taken for 4096.
+pub(crate) fn direct_alignment(file: &File) -> u32 {
+    let largest = CANDIDATES[CANDIDATES.len() - 1];
+    let Ok(mut buffer) = MmapMut::map_anon(largest as usize) else { return largest };
+    CANDIDATES
+        .into_iter()
+        .find(|unit| {
+            let bytes = *unit as usize;
+            file.read_at(&mut buffer[..bytes], u64::from(*unit)).is_ok()
+        })
+        .unwrap_or(largest)
 }

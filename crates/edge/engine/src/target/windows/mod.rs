@@ -1,29 +1,33 @@
 //! Files and devices of Windows.
 
-mod device;
-mod free;
-mod guard;
+#![allow(clippy::cast_possible_truncation, reason = "sizes of small structs, and halves of numbers")]
+
 pub(super) mod partial;
 
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::windows::fs::OpenOptionsExt;
+use std::os::windows::io::AsRawHandle;
 use std::path::Path;
 use std::sync::Arc;
 
 use memmap2::MmapMut;
 use virtbench_record::{TargetFacts, TargetKind};
 use windows_sys::Win32::Foundation::ERROR_INVALID_PARAMETER;
-use windows_sys::Win32::Storage::FileSystem::FILE_FLAG_NO_BUFFERING;
+use windows_sys::Win32::Storage::FileSystem::{FILE_FLAG_NO_BUFFERING, GetLogicalDrives};
+use windows_sys::Win32::System::IO::DeviceIoControl;
+use windows_sys::Win32::System::Ioctl::{
+    DISK_GEOMETRY, GET_LENGTH_INFORMATION, IOCTL_DISK_GET_DRIVE_GEOMETRY, IOCTL_DISK_GET_LENGTH_INFO,
+    VOLUME_DISK_EXTENTS,
+};
 
-use super::error::TargetError;
+pub use partial::is_test_file;
+
+use self::partial::{failed, held, is_busy, when_free};
+use super::error::{TargetError, check_size};
 use super::prepare::make_file;
-use super::size::check_size;
 use super::{Source, Target, TargetRequest};
 use crate::system::Positioned;
-
-use free::{failed, held, is_busy, when_free};
-pub use guard::is_test_file;
 
 /// Units that unbuffered I/O may have to work in, in bytes.
 const UNITS: [u32; 4] = [512, 1024, 2048, 4096];
@@ -34,7 +38,7 @@ pub(super) fn open_path(
     path: &Path,
     on_progress: impl FnMut(u64, u64) -> bool,
 ) -> Result<Target, TargetError> {
-    if device::is_device(path) {
+    if is_device(path) {
         return open_device(request, path);
     }
     match std::fs::metadata(path) {
@@ -76,7 +80,7 @@ fn open_file(
 }
 
 fn open_device(request: &TargetRequest, path: &Path) -> Result<Target, TargetError> {
-    let disk = device::Disk::open(path).map_err(|source| failed("open", path, source))?;
+    let disk = Disk::open(path).map_err(|source| failed("open", path, source))?;
     if let Some(use_) = disk.use_() {
         return Err(TargetError::InUse { path: path.to_owned(), use_ });
     }
@@ -135,4 +139,76 @@ fn unit(file: &File) -> u32 {
     let Ok(mut buffer) = MmapMut::map_anon(largest as usize) else { return largest };
     let mut is_possible = |unit: &u32| file.read_at(&mut buffer[..*unit as usize], u64::from(*unit)).is_ok();
     UNITS.into_iter().find(|unit| is_possible(unit)).unwrap_or(largest)
+}
+
+/// How the name of every whole disk begins, in small letters.
+const BEGINNING: &str = r"\\.\physicaldrive";
+
+/// Where a volume's parts lie (`winioctl.h`).
+const IOCTL_VOLUME_GET_VOLUME_DISK_EXTENTS: u32 = 0x0056_0000;
+
+/// Whether a path names a whole disk.
+fn is_device(path: &Path) -> bool {
+    path.to_str().is_some_and(|path| path.to_ascii_lowercase().starts_with(BEGINNING))
+}
+
+/// A whole disk, opened for questions.
+struct Disk {
+    device: File,
+    number: Option<u32>,
+}
+
+impl Disk {
+    /// # Errors
+    /// There is none, or only an administrator may look at it.
+    fn open(path: &Path) -> io::Result<Self> {
+        let device = OpenOptions::new().read(true).share_mode(3).open(path)?;
+        let number = path.to_str().and_then(|path| path.get(BEGINNING.len()..)?.parse().ok());
+        Ok(Self { device, number })
+    }
+
+    /// Its size and that of a sector, in bytes.
+    ///
+    /// # Errors
+    /// It does not say.
+    fn size(&self) -> io::Result<(u64, u32)> {
+        let length: GET_LENGTH_INFORMATION = ask(&self.device, IOCTL_DISK_GET_LENGTH_INFO)?;
+        let geometry: DISK_GEOMETRY = ask(&self.device, IOCTL_DISK_GET_DRIVE_GEOMETRY)?;
+        Ok((length.Length.unsigned_abs(), geometry.BytesPerSector.max(512)))
+    }
+
+    /// The volume with a drive letter that lies on it, if any does.
+    fn use_(&self) -> Option<String> {
+        let number = self.number?;
+        // SAFETY: the call takes nothing and returns a number.
+        let drives = unsafe { GetLogicalDrives() };
+        (b'A'..=b'Z').filter(|letter| drives >> (letter - b'A') & 1 == 1).find_map(|letter| {
+            let letter = char::from(letter);
+            let volume =
+                OpenOptions::new().access_mode(0).share_mode(3).open(format!(r"\\.\{letter}:")).ok()?;
+            let extents: VOLUME_DISK_EXTENTS = ask(&volume, IOCTL_VOLUME_GET_VOLUME_DISK_EXTENTS).ok()?;
+            let lies_on_it = extents.NumberOfDiskExtents > 0 && extents.Extents[0].DiskNumber == number;
+            lies_on_it.then(|| format!("drive {letter}: is on it"))
+        })
+    }
+}
+
+/// What a device answers to a question that needs no words.
+fn ask<T>(device: &File, question: u32) -> io::Result<T> {
+    let (mut answer, mut bytes) = (std::mem::MaybeUninit::<T>::zeroed(), 0);
+    // SAFETY: the buffer has as many bytes as it is said to have, the types asked for are of numbers, for which zero is valid, and the call is
+    // over when it returns.
+    unsafe {
+        let is_answered = DeviceIoControl(
+            device.as_raw_handle(),
+            question,
+            std::ptr::null(),
+            0,
+            answer.as_mut_ptr().cast(),
+            size_of::<T>() as u32,
+            &raw mut bytes,
+            std::ptr::null_mut(),
+        );
+        if is_answered == 0 { Err(io::Error::last_os_error()) } else { Ok(answer.assume_init()) }
+    }
 }

@@ -1,28 +1,32 @@
 //! A test file that is being written.
 
-use std::ffi::OsStr;
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::io::{self, Write};
 use std::os::windows::ffi::OsStrExt;
 use std::os::windows::fs::OpenOptionsExt;
 use std::os::windows::io::AsRawHandle;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use virtbench_units::format_bytes;
 use windows_sys::Win32::Foundation::{
-    CloseHandle, ERROR_DISK_FULL, ERROR_HANDLE_DISK_FULL, ERROR_SHARING_VIOLATION, GetLastError, HANDLE,
+    CloseHandle, ERROR_DISK_FULL, ERROR_HANDLE_DISK_FULL, ERROR_LOCK_VIOLATION, ERROR_SHARING_VIOLATION,
+    GetLastError, HANDLE,
 };
 use windows_sys::Win32::Security::{
     AdjustTokenPrivileges, LUID_AND_ATTRIBUTES, LookupPrivilegeValueW, SE_PRIVILEGE_ENABLED,
     TOKEN_ADJUST_PRIVILEGES, TOKEN_PRIVILEGES,
 };
 use windows_sys::Win32::Storage::FileSystem::{
-    FILE_FLAG_NO_BUFFERING, FILE_SHARE_DELETE, FILE_SHARE_READ, GetDiskFreeSpaceExW, SetFileValidData,
+    BY_HANDLE_FILE_INFORMATION, FILE_FLAG_NO_BUFFERING, FILE_SHARE_DELETE, FILE_SHARE_READ,
+    GetDiskFreeSpaceExW, GetFileInformationByHandle, SetFileValidData,
 };
 use windows_sys::Win32::System::Threading::{GetCurrentProcess, OpenProcessToken};
 
-use super::free::{failed, when_free};
-use super::guard;
 use crate::system::Positioned;
 use crate::target::error::TargetError;
 
@@ -101,7 +105,7 @@ impl Partial {
 
     /// Marks it as virtbench's own.
     pub(in crate::target) fn mark(&self, name: &Path) -> io::Result<()> {
-        guard::mark(&self.file, name)
+        mark(&self.file, name)
     }
 
     /// Gives it its name, once it is closed and nobody else has it open.
@@ -159,4 +163,86 @@ fn enable_privilege(name: &str) -> io::Result<()> {
 
 fn wide(text: &OsStr) -> Vec<u16> {
     text.encode_wide().chain([0]).collect()
+}
+
+/// How long another program may have a file that is needed.
+const LIMIT: Duration = Duration::from_secs(5);
+
+/// How long one waits between attempts.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Does what another program may stand in the way of, again and again until it does not.
+///
+/// # Errors
+/// It still does after five seconds, or something else is wrong.
+pub(super) fn when_free<T>(mut action: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    let limit = Instant::now() + LIMIT;
+    loop {
+        match action() {
+            Err(error) if is_busy(&error) && Instant::now() < limit => thread::sleep(PAUSE),
+            done => return done,
+        }
+    }
+}
+
+/// Whether an error says that another program has the file.
+pub(super) fn is_busy(error: &io::Error) -> bool {
+    let codes = [ERROR_SHARING_VIOLATION, ERROR_LOCK_VIOLATION].map(u32::cast_signed);
+    error.raw_os_error().is_some_and(|code| codes.contains(&code))
+}
+
+/// What is said of a file that another program has.
+pub(super) fn held(path: &Path) -> TargetError {
+    TargetError::InUse {
+        path: path.to_owned(),
+        use_: "another program holds it, perhaps one that scans for viruses".into(),
+    }
+}
+
+/// What is said of an action that failed.
+pub(super) fn failed(action: &'static str, path: &Path, source: io::Error) -> TargetError {
+    if is_busy(&source) { held(path) } else { TargetError::Io { action, path: path.to_owned(), source } }
+}
+
+/// The stream beside a file's data that marks it as made by virtbench. Not every file system has such streams.
+const STREAM: &str = ":virtbench.testfile";
+
+/// What this process has made, by volume and number, for file systems without streams.
+static MADE: Mutex<BTreeSet<(u32, u64)>> = Mutex::new(BTreeSet::new());
+
+/// Marks a file as ours: for this process, and in the file itself where it can be.
+///
+/// # Errors
+/// The file system has no place for a mark, so that the file counts as foreign later on.
+pub(super) fn mark(file: &File, path: &Path) -> io::Result<()> {
+    if let Ok(identity) = identity(file) {
+        MADE.lock().unwrap_or_else(PoisonError::into_inner).insert(identity);
+    }
+    OpenOptions::new().write(true).create(true).truncate(true).open(stream(path))?.write_all(b"1")
+}
+
+/// Whether the file at `path` is a test file that virtbench wrote.
+#[must_use]
+pub fn is_test_file(path: &Path) -> bool {
+    let is_made = File::open(path)
+        .and_then(|file| identity(&file))
+        .is_ok_and(|identity| MADE.lock().unwrap_or_else(PoisonError::into_inner).contains(&identity));
+    is_made || File::open(stream(path)).is_ok()
+}
+
+fn stream(path: &Path) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(STREAM);
+    name.into()
+}
+
+/// What tells a file from all others of this machine as long as it exists.
+fn identity(file: &File) -> io::Result<(u32, u64)> {
+    // SAFETY: the struct is of numbers, for which zero is valid.
+    let mut facts: BY_HANDLE_FILE_INFORMATION = unsafe { std::mem::zeroed() };
+    // SAFETY: the handle is open, and the struct is the system's to fill.
+    if unsafe { GetFileInformationByHandle(file.as_raw_handle(), &raw mut facts) } == 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok((facts.dwVolumeSerialNumber, u64::from(facts.nFileIndexHigh) << 32 | u64::from(facts.nFileIndexLow)))
 }

@@ -3,8 +3,12 @@
 //! A client that asks for more than is free waits, and is served in order of arrival. What one export's clients hold and do
 //! not give back keeps others of that export waiting, and leaves other exports their shares.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
+use virtbench_fence::DiskId;
+use virtbench_nbd::server::{Export, ServerConfig};
+
+use super::stream::TlsServer;
 use crate::frontend::Host;
 use crate::memory::{Buffer, Pool};
 
@@ -116,6 +120,73 @@ impl Budget {
     }
 }
 
+/// What all clients share.
+pub(super) struct Shared {
+    pub(super) exports: Vec<Export>,
+    pub(super) disks: Vec<DiskId>,
+    pub(super) server: ServerConfig,
+    pub(super) tls: Option<TlsServer>,
+    pub(super) memory: Budget,
+    pub(super) departed: Departed,
+    pub(super) staging: Box<[u8]>,
+}
+
+/// A request's name: the client's serial, its place, its slot.
+pub(super) fn tag(serial: u32, place: usize, slot: u32) -> u64 {
+    u64::from(serial) << 32 | (place as u64 & 0xffff) << 16 | u64::from(slot & 0xffff)
+}
+
+/// Names of requests.
+#[allow(clippy::cast_possible_truncation)] // the parts that `tag` joined
+pub(super) fn untag(tag: u64) -> (u32, usize, u32) {
+    ((tag >> 32) as u32, (tag >> 16) as usize & 0xffff, tag as u32 & 0xffff)
+}
+
+/// The name of a connection: its requests' tags without their slots.
+pub(super) const fn name(tag: u64) -> u64 {
+    tag & !0xffff
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Left {
+    export: usize,
+    in_flight: usize,
+}
+
+/// Connections that are over and have requests in flight, by the names of those connections.
+#[derive(Debug, Default)]
+pub(super) struct Departed(BTreeMap<u64, Left>);
+
+impl Departed {
+    /// A connection is over.
+    pub(super) fn add(&mut self, name: u64, export: usize, in_flight: usize) {
+        if in_flight > 0 {
+            self.0.insert(name, Left { export, in_flight });
+        }
+    }
+
+    /// A request of such a connection is done. Gives the export that it was of.
+    pub(super) fn done(&mut self, name: u64) -> Option<usize> {
+        let left = self.0.get_mut(&name)?;
+        left.in_flight -= 1;
+        let Left { export, in_flight } = *left;
+        if in_flight == 0 {
+            self.0.remove(&name);
+        }
+        Some(export)
+    }
+
+    /// Those of an export.
+    pub(super) fn on_export(&self, export: usize) -> impl Iterator<Item = u64> {
+        self.0.iter().filter(move |(_, left)| left.export == export).map(|(name, _)| *name)
+    }
+
+    /// Whether requests of this connection are in flight though it is over.
+    pub(super) fn has(&self, name: u64) -> bool {
+        self.0.contains_key(&name)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -169,5 +240,17 @@ mod tests {
         assert!(budget.grant(1, 0, 32 * MIB) && !budget.grant(2, 0, 32 * MIB) && !budget.grant(3, 0, MIB));
         budget.leave(2);
         assert!(budget.take_news() && budget.grant(3, 0, MIB));
+    }
+
+    #[test]
+    fn a_connection_is_forgotten_with_its_last_request() {
+        let mut departed = Departed::default();
+        departed.add(1, 0, 2);
+        departed.add(2, 1, 1);
+        departed.add(3, 0, 0);
+        assert_eq!(departed.on_export(0).collect::<Vec<_>>(), [1]);
+        assert_eq!((departed.done(1), departed.has(1)), (Some(0), true));
+        assert_eq!((departed.done(1), departed.has(1), departed.done(1)), (Some(0), false, None));
+        assert_eq!(departed.on_export(1).collect::<Vec<_>>(), [2]);
     }
 }

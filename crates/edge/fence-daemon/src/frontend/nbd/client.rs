@@ -7,10 +7,9 @@ use virtbench_fence::{DiskId, IoError, Time};
 use virtbench_nbd::server::{Connection, Event, Op, Request, ServerConfig};
 use virtbench_nbd::{ErrorCode, Piece};
 
-use super::budget::Budget;
-use super::shared::Shared;
+use super::budget;
+use super::budget::{Budget, Shared};
 use super::stream::Stream;
-use super::tag;
 use crate::frontend::{self, Action, Done, Host, Memory};
 use crate::memory::Buffer;
 use crate::ring::{Interest, WatchId};
@@ -407,7 +406,7 @@ impl Client {
         }
         shared.departed.add(base, export, self.in_flight);
         if self.in_flight > 0 && !self.connection.is_leaving() {
-            host.abandon(|tag| tag::name(tag) == base);
+            host.abandon(|tag| budget::name(tag) == base);
         }
     }
 }

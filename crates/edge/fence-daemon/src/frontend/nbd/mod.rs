@@ -6,32 +6,25 @@
 
 mod budget;
 mod client;
-mod departed;
 mod export;
 mod listener;
 mod setup;
-mod shared;
 mod stream;
-mod tag;
-mod tls;
 
 use std::os::fd::AsFd;
 
 use virtbench_fence::{DiskId, Time};
 use virtbench_nbd::server::{Export, ServerConfig};
 
-use self::budget::Budget;
+use self::budget::{Budget, Departed, Shared, name, tag, untag};
 use self::client::Client;
-use self::departed::Departed;
-use self::shared::Shared;
 use self::stream::Stream;
-use self::tag::{name, tag, untag};
 use super::{Done, FrontEnd, Host, Served};
 use crate::ring::{Interest, WatchId};
 
 pub use listener::{Listen, Listener, NbdListenError};
 pub use setup::{NbdSetupError, from_config, served};
-pub use tls::{TlsError, TlsFiles, TlsServer};
+pub use stream::{TlsError, TlsFiles, TlsServer};
 
 /// Bytes received ahead of knowing what they are: the requests of a deep queue, or a few with their payload.
 const STAGING_BYTES: usize = 256 << 10;

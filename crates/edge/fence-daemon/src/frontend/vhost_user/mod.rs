@@ -6,7 +6,6 @@
 
 mod backend_channel;
 mod blk;
-mod call;
 mod chain;
 mod inflight;
 mod memory;

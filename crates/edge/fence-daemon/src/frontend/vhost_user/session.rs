@@ -7,9 +7,8 @@ use vhost::vhost_user::message::{
     FrontendReq, VhostUserProtocolFeatures as Protocol, VhostUserVirtioFeatures,
 };
 
-use super::backend_channel::BackendChannel;
+use super::backend_channel::{BackendChannel, Call, eventfd};
 use super::blk::Device;
-use super::call::{Call, eventfd};
 use super::inflight::Inflight;
 use super::memory::{ClientMemory, MOST_REGIONS, RegionAddresses};
 use super::vring::{Addresses, Vring};

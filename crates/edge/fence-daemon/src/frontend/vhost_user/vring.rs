@@ -5,8 +5,8 @@ use std::os::fd::OwnedFd;
 
 use virtio_bindings::virtio_ring::{VIRTIO_RING_F_EVENT_IDX, VIRTIO_RING_F_INDIRECT_DESC};
 
+use super::backend_channel::{Call, add_one};
 use super::blk::bit;
-use super::call::{Call, add_one};
 use super::chain::{Table, Violation};
 use super::inflight::Inflight;
 use super::memory::ClientMemory;

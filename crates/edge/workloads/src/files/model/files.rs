@@ -9,8 +9,8 @@ use virtbench_engine::Buffers;
 use virtbench_units::Random;
 use virtbench_workload::files::{Draw, FileSet};
 
+use crate::files::board::{FilesError, is_full};
 use crate::files::calls;
-use crate::files::error::{FilesError, is_full};
 
 /// Shape of the distribution of folder widths, Filebench's default.
 const WIDTH_SHAPE: f64 = 1.5;

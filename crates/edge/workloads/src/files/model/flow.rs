@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use virtbench_engine::{Buffers, Positioned, monotonic_ns};
 use virtbench_units::Random;
@@ -10,11 +11,8 @@ use virtbench_workload::files::{
 };
 
 use super::files::FileTree;
-use super::kinds::kinds;
-use super::limits::Limits;
 use crate::files::board::{Board, Ended, Tally};
-use crate::files::pace::{Pacer, sleep_until};
-use crate::files::phase::Phase;
+use crate::files::threads::{Pacer, Phase, sleep_until};
 
 /// Bytes of a mebibyte, what a bandwidth limit counts in.
 const MIB: f64 = 1_048_576.0;
@@ -164,7 +162,7 @@ impl Flow {
             Err(error) => {
                 tally.failed(step.kind, &error);
                 let path = self.trees.first().map(|tree| tree.path(0)).unwrap_or_default();
-                if crate::files::error::is_full(&error) {
+                if crate::files::board::is_full(&error) {
                     board.end(Ended::by(step.action.name(), path.parent().unwrap_or(&path), &error));
                 }
                 // What fails otherwise is counted, and the thread goes on.
@@ -402,4 +400,49 @@ fn write_range(
 #[allow(clippy::cast_possible_truncation)]
 fn chunk(bytes: u64, most: usize) -> usize {
     bytes.min(most as u64) as usize
+}
+
+/// The kinds of operations that a model counts, each once.
+pub(crate) fn kinds(model: &FileModel) -> Vec<&'static str> {
+    let mut kinds = Vec::new();
+    let steps = model.processes.iter().flat_map(|process| &process.threads).flat_map(|thread| &thread.flow);
+    for action in steps.map(|step| &step.action).filter(|action| action.is_counted()) {
+        if !kinds.contains(&action.name()) {
+            kinds.push(action.name());
+        }
+    }
+    kinds
+}
+
+/// How long unused events are kept, in nanoseconds.
+const KEPT_NS: f64 = 100_000_000.0;
+
+/// Events at a fixed rate, shared by all threads.
+#[derive(Debug)]
+pub(crate) struct Limits {
+    /// Nanoseconds between two events; nothing where nothing is limited.
+    gap_ns: Option<f64>,
+    /// When the next event comes.
+    next_ns: AtomicU64,
+}
+
+impl Limits {
+    /// So many events a second, from a moment of the clock on.
+    pub(crate) fn new(per_second: Option<f64>, start_ns: u64) -> Self {
+        Self { gap_ns: per_second.map(|rate| 1e9 / rate), next_ns: AtomicU64::new(start_ns) }
+    }
+
+    /// Takes so many events and waits for the last of them; false if the load is over before.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    pub(crate) fn take(&self, board: &Board, events: f64, now_ns: u64) -> bool {
+        let Some(gap_ns) = self.gap_ns else { return true };
+        let length_ns = (gap_ns * events) as u64;
+        let earliest_ns = now_ns.saturating_sub(KEPT_NS as u64);
+        let after = |next: u64| Some(next.max(earliest_ns) + length_ns);
+        let before = self
+            .next_ns
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, after)
+            .unwrap_or_else(|next| next);
+        sleep_until(board, before.max(earliest_ns) + length_ns)
+    }
 }

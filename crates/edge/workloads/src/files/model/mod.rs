@@ -2,22 +2,18 @@
 
 mod files;
 mod flow;
-mod kinds;
-mod limits;
 
 use std::sync::Arc;
 
 use virtbench_units::SeedSequence;
 use virtbench_workload::files::{FileModel, FileSpec};
 
-use crate::files::error::FilesError;
+use crate::files::board::FilesError;
 use crate::files::folder::Folder;
-use crate::files::phase::Phase;
-use crate::files::threads::Threads;
+use crate::files::threads::{Phase, Threads};
 pub(crate) use files::{FileTree, shuffle};
-use flow::Flow;
-pub(crate) use kinds::kinds;
-use limits::Limits;
+pub(crate) use flow::kinds;
+use flow::{Flow, Limits};
 
 /// Makes the model's files.
 pub(crate) fn prepare(

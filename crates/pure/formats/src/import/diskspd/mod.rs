@@ -1,12 +1,11 @@
 //! diskspd command lines (microsoft/diskspd, CmdLineParser.cpp): one a line, with or without the
 //! command's name in front; and its XML profiles.
 
-mod command;
 mod options;
 mod profile;
 
 use super::{Findings, ImportError, ImportedJob, Location, MAX_JOBS};
-use command::Command;
+use options::Command;
 
 /// Reads every command line of the text. Other lines of a script are named.
 pub fn read(text: &str, findings: &mut Findings) -> Result<Vec<ImportedJob>, ImportError> {

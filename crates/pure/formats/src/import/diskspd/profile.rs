@@ -3,8 +3,8 @@
 use roxmltree::{Document, Node, ParsingOptions};
 
 use super::super::{Findings, ImportError, ImportedJob, Location, MAX_JOBS};
-use super::command::Command;
 use super::options;
+use super::options::Command;
 
 /// Elements of a document: no profile has as many.
 const MOST_NODES: u32 = 100_000;

@@ -1,9 +1,6 @@
 //! fio job files (axboe/fio, HOWTO.rst).
 
-mod command;
 mod draft;
-mod expand;
-mod extent;
 mod finish;
 mod ini;
 mod mix;
@@ -37,7 +34,7 @@ pub fn read_commands(
 ) -> Result<Vec<ImportedJob>, ImportError> {
     let mut all = Vec::new();
     for (line, words) in command_lines(text)? {
-        let sections = command::sections(line, &words, findings)?;
+        let sections = ini::sections_of_command(line, &words, findings)?;
         let made = jobs_of(sections, surroundings, findings)?;
         // One command after another.
         let group = all.last().map_or(0, |job: &ImportedJob| job.group + 1);

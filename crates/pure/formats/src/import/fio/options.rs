@@ -4,11 +4,10 @@ use virtbench_workload::WriteSync;
 
 use super::super::{Ends, Findings, SteadyMetric, Surroundings};
 use super::draft::{Draft, Engine, Quantity};
-use super::expand::expand;
 use super::ini::Setting;
 use super::mix::{Pattern, placements};
 use super::names::{foreign_engine, instead, unknown_option};
-use super::values::{bytes, integer, numbers_by_direction, pattern, processors, switch, time_ns};
+use super::values::{bytes, expand, integer, numbers_by_direction, pattern, processors, switch, time_ns};
 
 const SECOND_NS: u64 = 1_000_000_000;
 const MICROSECOND_NS: u64 = 1_000;

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use virtbench_workload::{Arrivals, WriteSync};
 
 use super::super::{Findings, ImportError, MAX_JOBS};
-use super::lines::{MOST_BYTES, Parameter};
-use super::values::{bytes, list, numbers, percent, seconds};
+use super::lines::{MOST_BYTES, Parameter, bytes, list, numbers, percent, seconds};
 
 /// Threads of a storage definition that says nothing.
 const THREADS: u64 = 8;

@@ -5,26 +5,20 @@
 mod event;
 #[cfg(unix)]
 mod hardware;
-#[cfg(unix)]
-mod kvm_exits;
 mod look;
 #[cfg(unix)]
 mod sampler;
 #[cfg(unix)]
 mod usage;
-#[cfg(unix)]
-mod waiting;
 #[cfg(windows)]
 mod windows;
 
 #[cfg(unix)]
-pub use hardware::{CodeCounts, Counted, HardwareCounters};
-#[cfg(unix)]
-pub use kvm_exits::{KVM_FOLDER, kvm_counts, per_transaction};
+pub use hardware::{CodeCounts, Counted, HardwareCounters, KVM_FOLDER, kvm_counts, per_transaction};
 pub use look::{LeaveOut, Look};
 #[cfg(unix)]
-pub use usage::{machine_cpu_ns, process_cpu_ns, thread_clock_ns, thread_cpu_ns};
-#[cfg(unix)]
-pub use waiting::{thread_waiting_ns, throttled_ns};
+pub use usage::{
+    machine_cpu_ns, process_cpu_ns, thread_clock_ns, thread_cpu_ns, thread_waiting_ns, throttled_ns,
+};
 #[cfg(windows)]
 pub use windows::{machine_cpu_ns, process_cpu_ns, thread_clock_ns, thread_cpu_ns};

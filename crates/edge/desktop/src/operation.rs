@@ -6,16 +6,17 @@ use tokio::time::Instant;
 use virtbench_desktops::{
     Act, Answer, Application, Day, Ending, Marker, Operation, Order, Phase, Request, STILL, Unreadable, Until,
 };
-use virtbench_rfb::{Chord, Frame, parse_chord, type_text};
+use virtbench_rfb::{Chord, Frame, Rectangle, parse_chord, type_text};
 
-use crate::control::Control;
-use crate::fault::Fault;
+use crate::control::{Control, Fault};
 use crate::outcome::Times;
+use crate::restless::{self, Restless};
 use crate::screen::{PictureChange, Screen};
 use crate::video::Watched;
 
 /// How long the picture may lag behind what the session says.
 pub(crate) const LAG: Duration = Duration::from_secs(10);
+
 /// How long an answer takes at most once the picture has told.
 const ANSWER: Duration = Duration::from_secs(10);
 
@@ -320,4 +321,162 @@ fn order(
 
 pub(crate) fn between(from: Instant, to: Instant) -> u64 {
     u64::try_from(to.saturating_duration_since(from).as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// How often the session's answer is looked for while nothing is drawn.
+const LOOK: Duration = Duration::from_millis(50);
+
+impl Seat {
+    /// From the first end that was seen to the last one, which the session's answer names; when that one was seen. An end that the
+    /// picture never tells is missed, and not guessed from another.
+    pub(crate) async fn follow(
+        &mut self,
+        first: Instant,
+        mut until: Instant,
+        changes: &mut Changes,
+    ) -> Result<(Instant, Answer), Fault> {
+        let mut seen = (self.revision(), first);
+        let mut answer: Option<Answer> = None;
+        loop {
+            if let Some(revision) = self.revision().filter(|revision| Some(*revision) != seen.0) {
+                seen = (Some(revision), self.last);
+            }
+            if answer.is_none() {
+                answer = self.answer(Duration::ZERO).await?;
+                until = answer.as_ref().map_or(until, |_| until.min(Instant::now() + LAG));
+            }
+            match &answer {
+                Some(Answer { ending: Ending::Failed(why), .. }) => return Err(Fault::Session(why.clone())),
+                Some(told) if seen.0 == Some(told.revision) => return Ok((seen.1, told.clone())),
+                _ => {}
+            }
+            let now = Instant::now();
+            if now >= until {
+                return Err(self.missed(Duration::from_millis(1)).await?);
+            }
+            if let Some(update) = self.screen.next(until.min(now + LOOK)).await? {
+                self.last = update.at;
+                if update.has_changed() {
+                    changes.add(update.at);
+                }
+            }
+        }
+    }
+
+    /// Which end of this operation the picture tells, if it tells one.
+    fn revision(&self) -> Option<u16> {
+        let ours = |marker: &virtbench_desktops::Marker| {
+            marker.sequence == self.sequence && marker.phase == Phase::Ended
+        };
+        self.screen.marker().ok().filter(ours).map(|marker| marker.revision)
+    }
+}
+
+/// Pictures since the last key, in the order in which each was first seen.
+struct Pictures {
+    /// Each picture's digest, and when it came; the one that the key found is the first.
+    seen: Vec<(u64, Instant)>,
+    /// The earliest of those that came again after the last new one: a cursor blinks.
+    again: Option<usize>,
+}
+
+impl Pictures {
+    fn found(digest: u64, at: Instant) -> Self {
+        Self { seen: vec![(digest, at)], again: None }
+    }
+
+    fn add(&mut self, digest: u64, at: Instant) {
+        match self.seen.iter().position(|(other, _)| *other == digest) {
+            Some(place) => self.again = Some(self.again.map_or(place, |again| again.min(place))),
+            None => {
+                self.seen.push((digest, at));
+                self.again = None;
+            }
+        }
+    }
+
+    fn last_new(&self) -> Option<Instant> {
+        self.seen.last().map(|(_, at)| *at)
+    }
+
+    /// When the operation was over; nothing if there is but the picture that the key found, or that one comes again.
+    fn end(&self) -> Option<Instant> {
+        let place = self.again.unwrap_or(self.seen.len().saturating_sub(1));
+        (place > 0).then(|| self.seen.get(place).map(|(_, at)| *at)).flatten()
+    }
+}
+
+fn digest(frame: &Frame) -> u64 {
+    restless::digest(frame, Rectangle { x: 0, y: 0, width: frame.width(), height: frame.height() })
+}
+
+impl Seat {
+    /// Looks at the picture until then, and from then on leaves out what changed all the time; returns that.
+    pub(crate) async fn leave_out_restless(&mut self, until: Instant) -> Result<Vec<Rectangle>, Fault> {
+        let mut restless = Restless::default();
+        while let Some(seen) = self.screen.next(until).await? {
+            restless.changed(self.screen.frame(), seen.bounds);
+        }
+        let parts = restless.parts(self.screen.frame());
+        self.screen.mask(&parts);
+        Ok(parts)
+    }
+
+    /// Types, and looks on until no picture is new any more.
+    pub(crate) async fn perform_unaided(&mut self, day: &Day, keys: &Keys) -> Result<Timed, Fault> {
+        let begun = Instant::now();
+        let (from, echo) = self.type_keys(day, keys, begun).await?;
+        let give_up = Duration::from_nanos(day.limits.give_up);
+        let until = from + give_up;
+        let mut pictures = Pictures::found(digest(self.screen.frame()), from);
+        let mut changes = Changes::default();
+        // Asked anew each time: what blinks all the time must not keep anybody from looking at the clock, and of an update of which a part
+        // has come the rest is waited for.
+        let still_at = |pictures: &Pictures, screen: &Screen| {
+            let last_new = pictures.last_new().filter(|_| pictures.seen.len() > 1);
+            last_new.map_or(until, |last| screen.still_at(last)).min(until)
+        };
+        while Instant::now() < still_at(&pictures, &self.screen) {
+            let wait = still_at(&pictures, &self.screen);
+            if let Some(seen) = self.screen.next(wait).await?.filter(PictureChange::has_changed) {
+                changes.add(seen.at);
+                pictures.add(digest(self.screen.frame()), seen.at);
+            }
+        }
+        let within = format!("within {} s after the last key", give_up.as_secs());
+        let no = |what: &str| Fault::Picture(format!("the picture {what} {within}"));
+        if pictures.last_new().is_some_and(|last| self.screen.still_at(last) > until) {
+            return Err(no("never stands still: something moves in it,"));
+        }
+        let end = pictures.end().ok_or_else(|| no("does not change"))?;
+        let latency_ns = between(from, end);
+        let times = Times { latency_ns, ..Times::default() };
+        changes.last = Some(end);
+        Ok(Timed { times, echo, from, changes })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The place of the picture with which an operation ends, from pictures by their names.
+    fn end(pictures: &[u64]) -> Option<u64> {
+        let begun = Instant::now();
+        let mut all = Pictures::found(0, begun);
+        for (at, picture) in (1..).zip(pictures) {
+            all.add(*picture, begun + Duration::from_secs(at));
+        }
+        all.end().map(|at| (at - begun).as_secs())
+    }
+
+    #[test]
+    fn what_a_cursor_blinks_after_the_last_new_picture_is_not_the_end() {
+        assert_eq!(end(&[]), None);
+        assert_eq!(end(&[1, 2, 3]), Some(3), "each is new");
+        assert_eq!(end(&[1, 2, 3, 2, 3]), Some(2), "3 is 2 with its cursor away");
+        assert_eq!(end(&[1, 0, 1, 0]), None, "nothing but the cursor has changed");
+        assert_eq!(end(&[1, 0, 2, 3, 2]), Some(3), "it blinked before it answered");
+        assert_eq!(end(&[1, 2, 1, 3]), Some(4), "what came again before something new was no end");
+    }
 }

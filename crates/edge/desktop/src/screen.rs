@@ -8,14 +8,16 @@ use tokio::time::{Instant, timeout_at};
 use virtbench_desktops::{HEIGHT, Marker, STILL, Unreadable, WIDTH, read_marker};
 use virtbench_rfb::{Chord, Client, Frame, Limits, Rectangle, ServerEvent};
 
-use crate::fault::Fault;
-use crate::luminance::luminance;
+use crate::control::Fault;
 
 /// How long a server may take to let a client in, and to take what is typed.
 const LIMIT: Duration = Duration::from_secs(30);
+
 /// Between two requests for the picture: a hundred frames a second, more than any server sends.
 const PACE: Duration = Duration::from_millis(10);
+
 const BUFFER_BYTES: usize = 64 << 10;
+
 const SERVER: &str = "the VNC server";
 
 /// What has come at a moment.
@@ -52,6 +54,7 @@ pub(crate) struct Screen {
 
 /// How long the answer to a question of one pixel is waited for.
 const ANSWER: Duration = Duration::from_secs(2);
+
 /// How many are asked: the least time is that of the link.
 const QUESTIONS: u32 = 3;
 
@@ -224,4 +227,10 @@ fn corner(frame: &Frame) -> Option<(u16, u16)> {
 
 fn lost(error: io::Error) -> Fault {
     Fault::Lost(SERVER, error)
+}
+
+/// How light a pixel is, from 0 to 255: ITU-R BT.601, as lossy encodings reckon it.
+pub(crate) fn luminance(pixel: u32) -> u8 {
+    let [_, red, green, blue] = pixel.to_be_bytes().map(u32::from);
+    u8::try_from((red * 77 + green * 150 + blue * 29) >> 8).unwrap_or(u8::MAX)
 }

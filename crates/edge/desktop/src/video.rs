@@ -7,8 +7,8 @@ use tokio::time::Instant;
 use virtbench_desktops::{Unreadable, Video, find_frame_number, read_frame_number};
 use virtbench_rfb::Frame;
 
-use crate::luminance::luminance;
 use crate::outcome::VideoSeen;
+use crate::screen::luminance;
 
 /// Which frames of a video have arrived, and when.
 #[derive(Debug)]

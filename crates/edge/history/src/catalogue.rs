@@ -6,10 +6,8 @@ use std::path::{Path, PathBuf};
 
 use virtbench_model::history::HistoryRun;
 
-use crate::error::CatalogueError;
-use crate::filter::Filter;
+use crate::error::{CatalogueError, Filter, Place};
 use crate::found::{read_run, run_folders, state};
-use crate::place::Place;
 use crate::postgresql::PostgreSql;
 use crate::sqlite::Sqlite;
 use crate::store::{Change, Known, Row, Store, VERSION};

@@ -1,8 +1,8 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
+use crate::found::{read_tags, write_tags};
 use crate::store::FORMAT;
-use crate::tags::{read_tags, write_tags};
 use rusqlite::Connection;
 use serde_json::json;
 

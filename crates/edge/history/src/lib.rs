@@ -6,19 +6,11 @@
 
 mod catalogue;
 mod error;
-mod filter;
 mod found;
-mod limits;
-mod place;
 mod postgresql;
 mod sqlite;
 mod store;
-mod tags;
 
 pub use catalogue::{Catalogue, Scanned, Watch};
-pub use error::CatalogueError;
-pub use filter::Filter;
-pub use found::read_run;
-pub use limits::MAX_TAGS;
-pub use place::Place;
-pub use tags::{read_tags, write_tags};
+pub use error::{CatalogueError, Filter, MAX_TAGS, Place};
+pub use found::{read_run, read_tags, write_tags};

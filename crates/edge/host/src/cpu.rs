@@ -1,11 +1,12 @@
 //! The host's CPU use, summed over all its processors as in [ESX Adapters 2006], and of each.
 
+use std::collections::BTreeMap;
+use std::fs;
 use std::time::Instant;
 
-use procfs::{CpuTime, CurrentSI, KernelStats, ProcError};
+use procfs::process::{Stat, all_processes};
+use procfs::{CpuTime, CurrentSI, KernelStats, ProcError, ProcResult, ticks_per_second};
 use virtbench_record::HostUse;
-
-use crate::others::{others_percent, others_ticks};
 
 /// The accounts of `/proc/stat` cannot be read or understood.
 pub type Unreadable = ProcError;
@@ -81,10 +82,124 @@ fn system(time: &CpuTime) -> u64 {
     time.system + time.irq.unwrap_or(0) + time.softirq.unwrap_or(0)
 }
 
+/// The kernel's mark of its own threads, in a process's flags.
+const KERNEL_THREAD: u32 = 0x0020_0000;
+
+/// What the link to the PID namespace says that sees every process.
+const SEES_ALL: &str = "pid:[4026531836]";
+
+/// What the processes that are not this one, nor descend from it, have used until now, in ticks; the
+/// kernel's threads are left out, which work for those who read and write. `total` are the host's
+/// accounts at the same moment: in a container, which sees its own processes only, the time in user mode
+/// that this process and its children have no part in.
+///
+/// Time of processes that have ended is that of their parents, so that sums of two moments compare.
+pub(crate) fn others_ticks(total: &CpuTime) -> Option<u64> {
+    let processes = Processes::read().ok()?;
+    let own = i32::try_from(std::process::id()).ok()?;
+    if fs::read_link("/proc/self/ns/pid").is_ok_and(|link| link.as_os_str() == SEES_ALL) {
+        let others = processes.all().iter().filter(|stat| is_other(stat, &processes, own));
+        return Some(others.map(|stat| user_ticks(stat) + system_ticks(stat)).sum());
+    }
+    let ours = processes.all().iter().filter(|stat| processes.descends(stat.pid, own));
+    let ours: u64 = ours.map(user_ticks).sum();
+    Some((total.user + total.nice).saturating_sub(ours))
+}
+
+/// In percent of one processor, from one sum of ticks to a later one `seconds` afterwards.
+pub(crate) fn others_percent(before: Option<u64>, after: Option<u64>, seconds: f64) -> Option<f64> {
+    let ticks = after?.saturating_sub(before?) as f64;
+    Some(ticks / ticks_per_second() as f64 / seconds * 100.0)
+}
+
+fn is_other(stat: &Stat, processes: &Processes, own: i32) -> bool {
+    stat.flags & KERNEL_THREAD == 0 && !processes.descends(stat.pid, own)
+}
+
+/// All processes that can be seen, each as it was when it was read.
+#[derive(Debug)]
+pub struct Processes {
+    stats: Vec<Stat>,
+    parents: BTreeMap<i32, i32>,
+}
+
+impl Processes {
+    /// Reads the accounts of each; one that ends meanwhile is left out.
+    ///
+    /// # Errors
+    /// There is no `/proc`.
+    pub fn read() -> ProcResult<Self> {
+        let stats: Vec<Stat> = all_processes()?.filter_map(|process| process.ok()?.stat().ok()).collect();
+        let parents = stats.iter().map(|stat| (stat.pid, stat.ppid)).collect();
+        Ok(Self { stats, parents })
+    }
+
+    /// All, in no order.
+    pub(crate) fn all(&self) -> &[Stat] {
+        &self.stats
+    }
+
+    /// The one of this number, if it is there.
+    #[must_use]
+    pub fn get(&self, process: u32) -> Option<&Stat> {
+        self.stats.iter().find(|stat| u32::try_from(stat.pid) == Ok(process))
+    }
+
+    /// The process of this number and those that descend from it, itself first; none if it is not there.
+    pub fn tree(&self, process: u32) -> impl Iterator<Item = &Stat> {
+        let root = self.get(process);
+        let below = root.into_iter().flat_map(|root| {
+            self.stats.iter().filter(|stat| stat.pid != root.pid && self.descends(stat.pid, root.pid))
+        });
+        root.into_iter().chain(below)
+    }
+
+    /// Whether a process is `ancestor` or descends from it.
+    pub(crate) fn descends(&self, process: i32, ancestor: i32) -> bool {
+        descends(&self.parents, process, ancestor)
+    }
+}
+
+/// The numbers of a process and of those that descend from it, itself first; none if it is not there.
+#[must_use]
+pub fn with_descendants(process: u32) -> Vec<u32> {
+    let processes = Processes::read().ok();
+    let tree = processes.iter().flat_map(|all| all.tree(process));
+    tree.filter_map(|stat| u32::try_from(stat.pid).ok()).collect()
+}
+
+/// Time in user code of a process and of its children that it has waited for, in ticks.
+#[must_use]
+pub fn user_ticks(stat: &Stat) -> u64 {
+    stat.utime + u64::try_from(stat.cutime).unwrap_or(0)
+}
+
+/// The same in the kernel.
+#[must_use]
+pub fn system_ticks(stat: &Stat) -> u64 {
+    stat.stime + u64::try_from(stat.cstime).unwrap_or(0)
+}
+
+/// Bounded by the number of processes, whatever changed while they were read.
+fn descends(parents: &BTreeMap<i32, i32>, process: i32, ancestor: i32) -> bool {
+    let mut current = process;
+    for _ in 0..parents.len() {
+        if current == ancestor {
+            return true;
+        }
+        match parents.get(&current) {
+            Some(parent) if *parent != 0 => current = *parent,
+            _ => return false,
+        }
+    }
+    false
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::time::Duration;
+
+    use super::*;
 
     #[test]
     fn a_sample_held_against_itself_shows_no_use() {
@@ -113,5 +228,34 @@ mod tests {
         );
         later.each.push(first.total.clone());
         assert_eq!(first.until(&later).each_percent, [0.0; 0]);
+    }
+
+    #[test]
+    fn a_child_of_this_process_is_no_other_program_and_its_parent_is() {
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let processes = Processes::read().unwrap();
+        let _ = child.kill();
+        let _ = child.wait();
+        let own = i32::try_from(std::process::id()).unwrap();
+        let of = |process: u32| processes.get(process).unwrap();
+        let other = |process: u32| is_other(of(process), &processes, own);
+        assert!(!other(child.id()) && !other(std::process::id()));
+        assert!(other(u32::try_from(of(std::process::id()).ppid).unwrap()));
+    }
+
+    #[test]
+    fn ticks_become_percent_and_what_shrank_is_nothing() {
+        let second = ticks_per_second();
+        assert_eq!(others_percent(Some(0), Some(2 * second), 1.0), Some(200.0));
+        assert_eq!(others_percent(Some(5), Some(3), 1.0), Some(0.0));
+        assert_eq!(others_percent(None, Some(3), 1.0), None);
+    }
+
+    #[test]
+    fn descent_is_followed_to_its_end_and_no_ring_holds_it_up() {
+        let parents = BTreeMap::from([(1, 0), (5, 1), (6, 5), (7, 6), (9, 1), (20, 21), (21, 20)]);
+        assert!(descends(&parents, 7, 5) && descends(&parents, 5, 5));
+        assert!(!descends(&parents, 9, 5) && !descends(&parents, 1, 5) && !descends(&parents, 20, 5));
+        assert!(!descends(&parents, 99, 5), "it has ended meanwhile");
     }
 }

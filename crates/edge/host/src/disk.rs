@@ -1,11 +1,11 @@
 //! The storage under a directory, as the kernel describes it.
 
-use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use procfs::process::{MountInfo, Process};
-use rustix::fs::{major, minor};
+use rustix::fs::{major, minor, statvfs};
 use virtbench_record::DiskFacts;
 
 /// What lies under `path`, a file or directory. What cannot be found out is `None`, or `unknown`.
@@ -60,6 +60,28 @@ pub fn chosen_scheduler(line: &str) -> String {
 
 fn read_line(path: &Path) -> Option<String> {
     Some(fs::read_to_string(path).ok()?.lines().next()?.trim().to_owned())
+}
+
+/// The place of the time in which I/Os were in flight, in milliseconds (Documentation/block/stat.rst).
+const IO_TICKS: usize = 9;
+
+/// How long the disk under a folder has had an I/O in flight since the host started, in milliseconds; nothing where the folder's
+/// file system has no disk of its own, or nobody counts.
+#[must_use]
+pub fn disk_busy_ms(folder: &Path) -> Option<u64> {
+    let device = fs::metadata(folder).ok()?.dev();
+    let path = format!("/sys/dev/block/{}:{}/stat", major(device), minor(device));
+    let counts = fs::read_to_string(path).ok()?;
+    counts.split_whitespace().nth(IO_TICKS)?.parse().ok()
+}
+
+/// Bytes that an ordinary user may still write to the file system of a file or folder, which is there.
+///
+/// # Errors
+/// It cannot be looked at.
+pub fn free_bytes(path: &Path) -> io::Result<u64> {
+    let facts = statvfs(path)?;
+    Ok(facts.f_bavail.saturating_mul(facts.f_frsize))
 }
 
 #[cfg(test)]

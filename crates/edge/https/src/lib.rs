@@ -2,23 +2,18 @@
 //!
 //! It knows no platform's API. What a server says is its caller's to understand; the secret is in no error and in no log.
 
-mod error;
 mod limit;
 mod loopback;
 mod options;
-mod outage;
 mod polling;
 mod secret;
-mod secure;
 mod server;
 mod trust;
 
-pub use error::HttpsError;
-pub use limit::Limit;
+pub use limit::{Limit, through_outages};
 pub use loopback::make_loopback_certificate;
 pub use options::options;
-pub use outage::through_outages;
 pub use polling::Polling;
 pub use secret::Secret;
 pub use server::{Answer, Ask, HttpsServer, MOST_BYTES};
-pub use trust::Trust;
+pub use trust::{HttpsError, Trust};

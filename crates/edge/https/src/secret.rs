@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use crate::error::HttpsError;
+use crate::trust::HttpsError;
 
 /// Bytes that a file with a secret may have.
 const MOST: usize = 4096;

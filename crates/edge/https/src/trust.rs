@@ -1,12 +1,12 @@
 //! Whether the server is the one it says it is.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustls::{CertificateError, ClientConfig, RootCertStore};
 use sha2::{Digest, Sha256};
+use thiserror::Error;
 use virtbench_tls::{Believe, Shown, certificates, client, provider, unreadable};
-
-use crate::error::HttpsError;
 
 /// Whom to believe that it is the server.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -76,6 +76,7 @@ fn digest(text: &str) -> Option<[u8; 32]> {
     digest.iter_mut().zip(digits.chunks(2)).for_each(|(byte, pair)| *byte = pair[0] * 16 + pair[1]);
     Some(digest)
 }
+
 fn of_file(path: &Path) -> Result<RootCertStore, HttpsError> {
     let useless = |why: &str| HttpsError::Settings(unreadable(path, why));
     let mut roots = RootCertStore::empty();
@@ -115,4 +116,38 @@ impl Believe for Known {
         }
         Ok(())
     }
+}
+
+/// A request without an answer, or settings that make none possible.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum HttpsError {
+    /// An address, a secret or a certificate's file makes no sense.
+    #[error("{0}")]
+    Settings(String),
+    /// Nobody is there, or the connection broke.
+    #[error("cannot reach {host}: {why}")]
+    Unreachable {
+        /// Who was asked.
+        host: String,
+        /// What the system says.
+        why: String,
+        /// Whether the server may have had what was asked: the connection broke afterwards.
+        was_sent: bool,
+    },
+    /// The server's certificate is not trusted, or it does not speak TLS.
+    #[error("cannot trust {host}: {why}")]
+    Tls {
+        /// Who was asked.
+        host: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// It was not answered in time.
+    #[error("{host} did not answer within {limit:?}")]
+    Late {
+        /// Who was asked.
+        host: String,
+        /// How long it was waited for.
+        limit: Duration,
+    },
 }

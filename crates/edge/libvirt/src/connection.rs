@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::binding::{Binding, Object};
-use crate::error::LibvirtError;
-use crate::within::within;
+use crate::error::{LibvirtError, within};
 
 /// How long a question may take.
 pub(crate) const ANSWER_LIMIT: Duration = Duration::from_secs(30);

@@ -5,9 +5,8 @@ use std::os::unix::net::UnixStream;
 
 use crate::binding::{Binding, Object};
 use crate::connection::{ANSWER_LIMIT, DOMAIN_LIMIT, Handle};
-use crate::error::LibvirtError;
+use crate::error::{LibvirtError, within};
 use crate::pump;
-use crate::within::within;
 
 /// `VIR_DOMAIN_SHUTOFF`
 const SHUT_OFF: i32 = 5;

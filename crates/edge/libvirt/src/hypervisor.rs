@@ -6,10 +6,9 @@ use std::time::Duration;
 use crate::binding::{Binding, Listed, NodeInfo, Object};
 use crate::connection::{ANSWER_LIMIT, Connection, DOMAIN_LIMIT, Handle};
 use crate::domain::{Domain, StartFlags};
-use crate::error::{ErrorKind, LibvirtError};
+use crate::error::{ErrorKind, LibvirtError, within};
 use crate::loaded::binding;
 use crate::storage::Pool;
-use crate::within::within;
 
 /// How long it may take to connect.
 const CONNECT_LIMIT: Duration = Duration::from_secs(30);

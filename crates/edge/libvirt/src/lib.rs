@@ -24,7 +24,6 @@ mod loaded;
 mod persistent;
 mod pump;
 mod storage;
-mod within;
 
 pub use binding::NodeInfo;
 pub use domain::{Domain, StartFlags};

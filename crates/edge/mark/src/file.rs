@@ -8,8 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, XattrFlags, fsetxattr, lgetxattr, linkat, lsetxattr, open};
 use thiserror::Error;
 
-use crate::maker::Owner;
-use crate::mark::Mark;
+use crate::mark::{Mark, Owner};
 use crate::removal::{Marked, Removal, remove_left_over};
 use crate::system::is_on_this_machine;
 
@@ -132,8 +131,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
-    use crate::maker::Maker;
-    use crate::mark::RunId;
+    use crate::mark::{Maker, RunId};
 
     fn mark() -> Mark {
         Mark::new(RunId::new_random(), "disk")

@@ -11,18 +11,16 @@ mod announced;
 #[cfg(unix)]
 mod file;
 mod folder;
-mod maker;
 mod mark;
 mod removal;
-mod shell;
 mod system;
 
 #[cfg(unix)]
 pub use announced::{Announced, remove_announced};
 #[cfg(unix)]
 pub use file::{FileMarkError, make_marked_file, read_attribute, remove_marked_file, write_attribute};
-pub use folder::{FolderMarkError, MARK_FILE, mark_folder, read_folder_mark, remove_marked_folder};
-pub use maker::{Maker, Owner};
-pub use mark::{Mark, RunId};
+pub use folder::{
+    FolderMarkError, MARK_FILE, SHELL_MARK, mark_folder, read_folder_mark, remove_marked_folder,
+};
+pub use mark::{Maker, Mark, Owner, RunId};
 pub use removal::{Marked, Removal, remove_left_over, remove_of_run};
-pub use shell::SHELL_MARK;

@@ -1,7 +1,6 @@
 //! Removing what is ours, and nothing else.
 
-use crate::maker::Owner;
-use crate::mark::{Mark, RunId};
+use crate::mark::{Mark, Owner, RunId};
 
 /// A thing that may carry a mark, wherever it lies.
 pub trait Marked {

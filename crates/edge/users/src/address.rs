@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::net::TcpStream;
 
-use crate::fault::{Fault, FaultKind};
+use crate::service::{Fault, FaultKind};
 
 /// The longest that a connection may take to come about.
 const CONNECT: Duration = Duration::from_secs(10);

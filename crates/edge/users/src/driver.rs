@@ -8,13 +8,10 @@ use futures_util::future::{join, join_all};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 
 use crate::draws::{Stream, stream};
-use crate::driver_use::ThreadUse;
-use crate::ended::Ended;
-use crate::fault::Fault;
-use crate::intended::IntendedStarts;
-use crate::service::{Service, ServiceUser};
+use crate::intended::{Ended, IntendedStarts};
+use crate::service::{Fault, Service, ServiceUser};
 use crate::shared::Shared;
-use crate::thread_use::{observe, runtime, unless, until_begin, within_grace};
+use crate::threads::{ThreadUse, observe, runtime, unless, until_begin, within_grace};
 use crate::user::{Around, GRACE, work};
 
 /// Connections that a thread makes at the same time.

@@ -2,13 +2,19 @@
 
 use std::cell::{Cell, RefCell};
 use std::io;
+use std::os::fd::OwnedFd;
+use std::pin::pin;
+use std::time::Duration;
 
+use futures_util::future::{Either, select};
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
+};
+use tokio::io::unix::AsyncFd;
+use tokio::sync::watch;
 use virtbench_engine::monotonic_ns;
 use virtbench_units::Window;
 use virtbench_workload::{ArrivalTimes, Rate};
-
-use crate::alarm::Alarm;
-use crate::ended::Ended;
 
 /// Intended starts of one thread's users.
 #[derive(Debug)]
@@ -72,10 +78,101 @@ fn until(mut arrivals: ArrivalTimes, begin_ns: u64, end_ns: u64) -> impl Iterato
     std::iter::repeat_with(next).take_while(move |at| *at < end_ns)
 }
 
+/// A timer of the kernel's.
+#[derive(Debug)]
+pub struct Alarm(AsyncFd<OwnedFd>);
+
+impl Alarm {
+    /// A timer of this runtime.
+    ///
+    /// # Errors
+    /// The kernel has no more of them.
+    pub fn new() -> io::Result<Self> {
+        let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+        let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
+        // SAFETY: the descriptor is owned, so that it stays open and the same for as long as the value lives.
+        Ok(Self(unsafe { AsyncFd::register(timer) }?))
+    }
+
+    /// Sleeps until the monotonic clock shows `at_ns`, or not at all if it already does.
+    ///
+    /// # Errors
+    /// None that the kernel tells of.
+    pub async fn sleep_until(&self, at_ns: u64) -> io::Result<()> {
+        if monotonic_ns() >= at_ns {
+            return Ok(());
+        }
+        let (seconds, rest) = (at_ns / 1_000_000_000, at_ns % 1_000_000_000);
+        let at = Timespec {
+            tv_sec: i64::try_from(seconds).unwrap_or(i64::MAX),
+            tv_nsec: i64::try_from(rest).unwrap_or(0),
+        };
+        let never = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let timer = Itimerspec { it_interval: never, it_value: at };
+        timerfd_settime(self.0.get_ref(), TimerfdTimerFlags::ABSTIME, &timer)?;
+        while monotonic_ns() < at_ns {
+            let mut ready = self.0.readable().await?;
+            let mut expirations = [0; 8];
+            match rustix::io::read(self.0.get_ref(), &mut expirations) {
+                Ok(_) => {}
+                Err(rustix::io::Errno::AGAIN) => ready.clear_ready(),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Tells the tasks of a thread when measuring has ended.
+#[derive(Debug, Clone)]
+pub struct Ended(watch::Receiver<bool>);
+
+impl Ended {
+    /// What the tasks of a thread have, and what its observer sets.
+    #[must_use]
+    pub fn new() -> (watch::Sender<bool>, Self) {
+        let (end, ended) = watch::channel(false);
+        (end, Self(ended))
+    }
+
+    /// Waits for a future; nothing where measuring ends first.
+    pub async fn unless<T>(&self, future: impl Future<Output = T>) -> Option<T> {
+        let mut ended = self.0.clone();
+        let ended = pin!(ended.wait_for(|ended| *ended));
+        match select(pin!(future), ended).await {
+            Either::Left((done, _)) => Some(done),
+            Either::Right(_) => None,
+        }
+    }
+
+    /// Waits for a future; nothing where measuring has ended so long before.
+    pub async fn with_grace<T>(&self, future: impl Future<Output = T>, grace: Duration) -> Option<T> {
+        let over = pin!(async {
+            self.wait().await;
+            tokio::time::sleep(grace).await;
+        });
+        match select(pin!(future), over).await {
+            Either::Left((done, _)) => Some(done),
+            Either::Right(_) => None,
+        }
+    }
+
+    /// Sleeps for some nanoseconds; whether measuring still goes on.
+    pub async fn sleep(&self, ns: u64) -> bool {
+        ns == 0 || self.unless(tokio::time::sleep(Duration::from_nanos(ns))).await.is_some()
+    }
+
+    /// Waits until measuring has ended.
+    pub async fn wait(&self) {
+        let _ = self.0.clone().wait_for(|ended| *ended).await;
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
     use virtbench_workload::Arrivals;
+
+    use super::*;
 
     #[test]
     fn starts_in_the_window_are_offered_and_those_that_nobody_took_are_left() {

@@ -12,8 +12,7 @@ use virtbench_units::Random;
 
 use crate::address::Address;
 use crate::draws::{Stream, Weighted, stream};
-use crate::fault::{Fault, FaultKind};
-use crate::service::{Service, ServiceUser, within};
+use crate::service::{Fault, FaultKind, Service, ServiceUser, within};
 
 /// How the keys begin: no others are touched.
 const PREFIX: &str = "virtbench:";

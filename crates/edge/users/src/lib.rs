@@ -8,48 +8,33 @@
 //! [`IntendedStarts`], [`Alarm`], the seconds of its series ([`series`]).
 
 mod address;
-mod alarm;
 mod course;
 mod draws;
 mod driver;
-mod driver_use;
-mod ended;
-mod error;
-mod fault;
 mod intended;
 mod key_value;
-mod local_process;
 mod local_service;
 mod mail;
 mod outcome;
-mod run;
-mod seconds;
 mod service;
 mod shared;
 mod tally;
-mod thread_use;
 mod threads;
-mod unfinished;
 mod user;
 mod web;
 
 pub use address::Address;
-pub use alarm::Alarm;
 pub use course::LoadCourse;
-pub use driver_use::{DriverUse, ThreadUse};
-pub use ended::Ended;
-pub use error::UsersError;
-pub use fault::{Fault, FaultKind};
-pub use intended::IntendedStarts;
+pub use intended::{Alarm, Ended, IntendedStarts};
 pub use key_value::KeyValue;
-pub use local_process::{free_port, ordinary_command, ordinary_folder, until_it_listens};
-pub use local_service::{LocalKind, LocalService};
+pub use local_service::{
+    LocalKind, LocalService, free_port, ordinary_command, ordinary_folder, until_it_listens,
+};
 pub use mail::{Mail, MailMix};
-pub use outcome::is_saturated;
-pub use run::{Aim, run};
-pub use seconds::{LoadEvent, Seconds, percentile, series};
-pub use service::{Service, ServiceUser};
-pub use thread_use::{observe, runtime, until_begin, within_grace};
-pub use threads::{Start, ThreadsError, run_threads};
-pub use unfinished::unfinished_words;
+pub use outcome::{Aim, is_saturated, run, unfinished_words};
+pub use service::{Fault, FaultKind, Service, ServiceUser, UsersError};
+pub use tally::{LoadEvent, Seconds, percentile, series};
+pub use threads::{
+    DriverUse, Start, ThreadUse, ThreadsError, observe, run_threads, runtime, until_begin, within_grace,
+};
 pub use web::{Page, Web};

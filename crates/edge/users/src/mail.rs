@@ -1,18 +1,17 @@
 //! Mail that users send over SMTP and read over IMAP.
 
-mod fault;
-mod imap;
-mod smtp;
-
 use std::time::Duration;
 
+use async_imap::{Client, Session};
+use async_smtp::{Envelope, SendableEmail, SmtpClient, SmtpTransport};
+use futures_util::StreamExt;
+use tokio::io::{AsyncBufReadExt, BufReader, BufStream};
+use tokio::net::TcpStream;
 use virtbench_units::Random;
 
 use crate::address::Address;
 use crate::draws::{Stream, Weighted, stream};
-use crate::fault::Fault;
-use crate::service::{Service, ServiceUser, within};
-use imap::Mailbox;
+use crate::service::{Fault, FaultKind, Service, ServiceUser, within};
 
 /// Where the number of a mailbox stands in the name of its user.
 const NUMBER: &str = "{}";
@@ -125,7 +124,7 @@ impl Service for Mail {
     }
 
     async fn prepare(&self, limit: Duration) -> Result<Option<String>, Fault> {
-        let greeting = within(limit, smtp::greeting(&self.smtp)).await?;
+        let greeting = within(limit, self::greeting(&self.smtp)).await?;
         if self.has_mailboxes {
             within(limit, Mailbox::open(&self.imap, &self.name(0), &self.password)).await?;
         }
@@ -191,7 +190,7 @@ impl ServiceUser for MailUser {
             let to = u32::try_from(self.random.below(self.mail.mailboxes.into())).unwrap_or(0);
             let letter = self.next_letter(to);
             let (from, to) = (self.mail.address(self.mailbox), self.mail.address(to));
-            return smtp::send(&self.mail.smtp, &from, &to, letter).await;
+            return send(&self.mail.smtp, &from, &to, letter).await;
         }
         let letter = (kind == 3).then(|| self.next_letter(self.mailbox));
         let mut mailbox = self.mailbox().await?;
@@ -203,6 +202,134 @@ impl ServiceUser for MailUser {
         self.open = Some(mailbox);
         Ok(())
     }
+}
+
+/// As much of what a server says is kept, in characters.
+const MOST_CHARACTERS: usize = 120;
+
+/// What is wrong with a message or its delivery.
+fn of_smtp(error: &async_smtp::error::Error) -> Fault {
+    use async_smtp::error::Error;
+    match error {
+        Error::Transient(response) | Error::Permanent(response) => {
+            let first = response.message.first().map_or("", String::as_str);
+            Fault::new(FaultKind::Refused, format!("SMTP {} {}", response.code, general(first)))
+        }
+        Error::Io(error) => Fault::gone(error),
+        error => Fault::new(FaultKind::Protocol, format!("SMTP: {error}")),
+    }
+}
+
+/// What is wrong with a mailbox.
+fn of_imap(error: &async_imap::error::Error) -> Fault {
+    use async_imap::error::Error;
+    match error {
+        Error::Bad(words) => Fault::new(FaultKind::Refused, format!("IMAP BAD {}", general(told(words)))),
+        Error::No(words) => Fault::new(FaultKind::Refused, format!("IMAP NO {}", general(told(words)))),
+        Error::Io(error) => Fault::gone(error),
+        Error::ConnectionLost => Fault::gone("the server closed it"),
+        error => Fault::new(FaultKind::Protocol, format!("IMAP: {error}")),
+    }
+}
+
+/// What an IMAP server says, without the names that the client's crate gives to its parts.
+fn told(words: &str) -> &str {
+    words.split_once("info: Some(\"").map_or(words, |(_, told)| told.trim_end_matches("\")"))
+}
+
+/// Words without addresses, which differ from message to message.
+fn general(words: &str) -> String {
+    let mut is_inside = false;
+    let kept = words.chars().filter(|letter| {
+        is_inside = *letter == '<' || (is_inside && *letter != '>');
+        !is_inside && *letter != '>'
+    });
+    kept.take(MOST_CHARACTERS).collect::<String>().trim().to_owned()
+}
+
+/// The mailbox that everybody has.
+const INBOX: &str = "INBOX";
+
+/// A connection of a user who is logged in.
+struct Mailbox(Session<TcpStream>);
+
+impl Mailbox {
+    /// Connects and logs in.
+    async fn open(address: &Address, user: &str, password: &str) -> Result<Self, Fault> {
+        let mut client = Client::new(address.connect().await?);
+        match client.read_response().await {
+            Ok(Some(_)) => {}
+            Ok(None) => return Err(Fault::gone("the server closed it without a greeting")),
+            Err(error) => return Err(Fault::gone(error)),
+        }
+        let session = client.login(user, password).await.map_err(|(error, _)| {
+            let fault = of_imap(&error);
+            let kind = if fault.kind == FaultKind::Refused { FaultKind::Login } else { fault.kind };
+            Fault::new(kind, format!("user {user} cannot log in: {fault}"))
+        })?;
+        Ok(Self(session))
+    }
+
+    /// Looks how many messages there are.
+    async fn check(&mut self) -> Result<(), Fault> {
+        self.select().await.map(drop)
+    }
+
+    /// Reads the newest message as a whole.
+    async fn read_newest(&mut self) -> Result<(), Fault> {
+        let newest = self.select().await?;
+        if newest == 0 {
+            return Ok(());
+        }
+        let mut parts = self.0.fetch(newest.to_string(), "BODY[]").await.map_err(|error| of_imap(&error))?;
+        while let Some(part) = parts.next().await {
+            part.map_err(|error| of_imap(&error))?;
+        }
+        Ok(())
+    }
+
+    /// Keeps a message in the inbox.
+    async fn append(&mut self, letter: &str) -> Result<(), Fault> {
+        self.0.append(INBOX, None, None, letter).await.map_err(|error| of_imap(&error))
+    }
+
+    /// The number of the newest message, zero where there is none.
+    async fn select(&mut self) -> Result<u32, Fault> {
+        Ok(self.0.select(INBOX).await.map_err(|error| of_imap(&error))?.exists)
+    }
+}
+
+/// Of a greeting, so many bytes are read.
+const MOST_GREETING: u64 = 1_000;
+
+/// How the server greets.
+async fn greeting(address: &Address) -> Result<String, Fault> {
+    use tokio::io::AsyncReadExt;
+    let mut line = String::new();
+    let stream = address.connect().await?;
+    BufReader::new(stream.take(MOST_GREETING)).read_line(&mut line).await.map_err(Fault::gone)?;
+    match line.split_at_checked(4) {
+        Some(("220 " | "220-", words)) => Ok(words.trim().to_owned()),
+        _ => Err(Fault::new(
+            FaultKind::Protocol,
+            format!("{address} greets by {:?}, not as SMTP does", line.trim()),
+        )),
+    }
+}
+
+/// Sends a message over a connection of its own, and says goodbye.
+async fn send(address: &Address, from: &str, to: &str, letter: String) -> Result<(), Fault> {
+    let unusable = |words: String| Fault::new(FaultKind::Protocol, words);
+    let parsed =
+        |text: &str| text.parse().map_err(|error| unusable(format!("{text} is no address: {error}")));
+    let envelope = Envelope::new(Some(parsed(from)?), vec![parsed(to)?])
+        .map_err(|error| unusable(format!("{error}")))?;
+    let stream = BufStream::new(address.connect().await?);
+    // With it each command is a packet of its own, so that answers wait for acknowledgements that are kept back for 40 ms.
+    let client = SmtpClient::new().pipelining(false);
+    let mut transport = SmtpTransport::new(client, stream).await.map_err(|error| of_smtp(&error))?;
+    transport.send(SendableEmail::new(envelope, letter)).await.map_err(|error| of_smtp(&error))?;
+    transport.quit().await.map_err(|error| of_smtp(&error))
 }
 
 #[cfg(test)]
@@ -231,5 +358,15 @@ mod tests {
         assert!(head.contains("To: <user2@example.org>") && head.contains("Subject: message 7"), "{head}");
         assert_eq!(text.len(), 1_000);
         assert!(text.split("\r\n").all(|line| line.len() < 80));
+    }
+
+    #[test]
+    fn faults_are_told_without_addresses() {
+        assert_eq!(general("5.1.1 <a@b.org>: user unknown"), "5.1.1 : user unknown");
+        assert_eq!(general(&"x".repeat(500)).len(), MOST_CHARACTERS);
+        let gone = of_imap(&async_imap::error::Error::ConnectionLost);
+        assert_eq!(gone.kind, FaultKind::Gone);
+        let no = of_imap(&async_imap::error::Error::No("code: None, info: Some(\"[AUTH] failed\")".into()));
+        assert_eq!((no.kind, no.words.as_str()), (FaultKind::Refused, "IMAP NO [AUTH] failed"));
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use virtbench_record::UsersPlan;
 
 use crate::course::LoadCourse;
-use crate::fault::Fault;
+use crate::service::Fault;
 use crate::tally::Tally;
 
 /// A load that runs.

@@ -6,12 +6,9 @@ use std::time::Duration;
 use virtbench_engine::monotonic_ns;
 use virtbench_units::Random;
 
-use crate::alarm::Alarm;
 use crate::draws::exponential_ns;
-use crate::ended::Ended;
-use crate::fault::{Fault, FaultKind};
-use crate::intended::IntendedStarts;
-use crate::service::ServiceUser;
+use crate::intended::{Alarm, Ended, IntendedStarts};
+use crate::service::{Fault, FaultKind, ServiceUser};
 use crate::shared::Shared;
 
 /// How long a user waits who could not connect.

@@ -17,8 +17,7 @@ use virtbench_units::Random;
 
 use crate::address::Address;
 use crate::draws::{Stream, Weighted, stream};
-use crate::fault::{Fault, FaultKind};
-use crate::service::{Service, ServiceUser, within};
+use crate::service::{Fault, FaultKind, Service, ServiceUser, within};
 
 /// Different pages at most: each has a histogram in each thread.
 const MOST_PAGES: usize = 100;

@@ -7,12 +7,10 @@ use std::fmt::Write as _;
 
 use crate::STYLE;
 use crate::chart::Chart;
+use crate::draw::KeyEntry;
 use crate::heat::HeatMap;
-use crate::key::KeyEntry;
-use crate::layout::Plot;
-use crate::name::Name;
-use crate::text::width_px;
-use crate::xml::{Escaped, Px, Svg};
+use crate::layout::{Plot, width_px};
+use crate::xml::{Escaped, Name, Px, Svg};
 
 const FILE_STYLE: &str = include_str!("../assets/file.css");
 /// Of the whole drawing.

@@ -1,23 +1,26 @@
 //! Where the plot lies and how much room texts around it have.
 
-use crate::axis::Scale;
+use crate::axis::{Placed, Scale};
 use crate::chart::{Chart, Form};
-use crate::number::sane;
-use crate::placed::Placed;
-use crate::text::{NARROW_PX, NARROWEST_PX, shortened, width_px};
-use crate::ticks::Tick;
+use crate::ticks::{Tick, sane};
 
 /// Heights that are drawn.
 const LEAST_PX: f64 = 20.0;
+
 const MOST_PX: f64 = 10_000.0;
+
 /// Of a text.
 pub(crate) const LINE_PX: f64 = 15.0;
+
 /// Names of rows get no more of the width.
 pub(crate) const NAME_PX: f64 = 168.0;
+
 /// Between a text and what it stands beside.
 const GAP_PX: f64 = 8.0;
+
 /// Ticks have room in a window so many times as wide as a narrow one, which leaves some of them out.
 const MIDDLE: f64 = 1.6;
+
 /// A plot that is higher has its ticks above, too.
 const TALL_PX: f64 = 640.0;
 
@@ -187,6 +190,42 @@ fn crowded(labels: &[(f64, &str)], width: f64) -> Vec<bool> {
     labels.iter().map(is_crowded).collect()
 }
 
+/// The width that is free for a chart in the narrowest window that is cared for, of 420 pixels.
+pub(crate) const NARROW_PX: f64 = 386.0;
+
+/// That of one of three charts beside each other on a sheet of paper.
+pub(crate) const NARROWEST_PX: f64 = 212.0;
+
+/// The width of a text of 12 pixels, in a font as wide as they come.
+pub(crate) fn width_px(text: &str) -> f64 {
+    text.chars().map(letter_px).sum()
+}
+
+fn letter_px(letter: char) -> f64 {
+    match letter {
+        'i' | 'j' | 'l' | 'I' | '.' | ',' | ':' | ';' | '\'' | '|' | '!' => 4.0,
+        ' ' | 'f' | 'r' | 't' | '(' | ')' | '/' | '-' => 4.8,
+        'm' | 'w' | 'M' | 'W' | '%' | '@' => 11.2,
+        letter if letter.is_ascii_uppercase() => 8.6,
+        letter if letter.is_ascii() => 7.5,
+        '\u{1100}'.. => 12.5,
+        _ => 9.0,
+    }
+}
+
+/// The beginning of a text that is too long, with three dots.
+pub(crate) fn shortened(text: &str, most_px: f64) -> String {
+    if width_px(text) <= most_px {
+        return text.to_owned();
+    }
+    let mut left_px = most_px - width_px("…");
+    let kept = text.chars().take_while(|letter| {
+        left_px -= letter_px(*letter);
+        left_px >= 0.0
+    });
+    kept.chain(['…']).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -202,5 +241,12 @@ mod tests {
         let labels: Vec<(f64, &str)> = (0..5).map(|place| (f64::from(place) / 4.0, "99.999 %")).collect();
         assert_eq!(crowded(&labels, 200.0), [false, true, false, true, false]);
         assert_eq!(crowded(&labels, 400.0), [false; 5]);
+    }
+
+    #[test]
+    fn what_fits_is_kept_and_what_does_not_is_cut() {
+        assert_eq!(shortened("64 KiB", 60.0), "64 KiB");
+        let cut = shortened(&"a very long name ".repeat(40), 100.0);
+        assert!(cut.ends_with('…') && width_px(&cut) <= 100.0 && cut.len() > 10, "{cut}");
     }
 }

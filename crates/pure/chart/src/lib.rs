@@ -14,32 +14,22 @@
 //! assert!(chart.svg(&name).starts_with("<svg class=\"chart\" role=\"img\""));
 //! ```
 
-mod axes;
 mod axis;
 mod characters;
 mod chart;
-mod colours;
 mod draw;
 mod file;
 mod heat;
-mod key;
 mod layout;
-mod line;
 mod marks;
-mod name;
-mod number;
-mod placed;
-mod rules;
-mod text;
 mod ticks;
 mod xml;
 
 pub use axis::{Axis, Scale};
 pub use chart::{Chart, Dash, Form, Look, Point, Rule, Series, Shape, look};
-pub use colours::Colours;
-pub use heat::{Cell, HeatMap};
-pub use key::KeyEntry;
-pub use name::Name;
+pub use draw::KeyEntry;
+pub use heat::{Cell, Colours, HeatMap};
+pub use xml::Name;
 
 /// What a page with charts must have among its styles.
 pub const STYLE: &str = include_str!("../assets/chart.css");

@@ -13,7 +13,6 @@ pub mod client;
 mod outbox;
 mod protocol;
 pub mod server;
-mod wire;
 
 pub use outbox::{Outbox, Piece};
 pub use protocol::{Command, DEFAULT_MAX_PAYLOAD_BYTES, ErrorCode, REQUEST_BYTES, encode_request};

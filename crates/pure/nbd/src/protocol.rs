@@ -1,21 +1,27 @@
 //! Numbers that both sides use.
 
-use crate::wire::{Short, Wire};
+use thiserror::Error;
 
 /// The first eight bytes of a connection.
 pub(crate) const GREETING: u64 = u64::from_be_bytes(*b"NBDMAGIC");
+
 /// Begins every option, and ends the greeting of a newstyle server.
 pub(crate) const OPTION: u64 = u64::from_be_bytes(*b"IHAVEOPT");
+
 /// Begins every reply to an option.
 pub(crate) const OPTION_REPLY: u64 = 0x0003_e889_0455_65a9;
+
 /// Begins every request.
 const REQUEST_MAGIC: u32 = 0x2560_9513;
+
 /// Begins every simple reply.
 pub(crate) const SIMPLE_REPLY_MAGIC: u32 = 0x6744_6698;
+
 /// Length of a simple reply without its payload, in bytes.
 pub(crate) const SIMPLE_REPLY_BYTES: usize = 16;
 
 pub(crate) const FLAG_FIXED_NEWSTYLE: u16 = 1;
+
 pub(crate) const FLAG_NO_ZEROES: u16 = 2;
 
 /// Options (NBD_OPT_*).
@@ -71,8 +77,10 @@ pub(crate) mod flag {
 
 /// The longest name and the longest message, in bytes (proto.md, "Values").
 pub(crate) const MAX_STRING_BYTES: usize = 4096;
+
 /// Length of a request without its payload, in bytes.
 pub const REQUEST_BYTES: usize = 28;
+
 /// The longest payload sent to or asked of a server that names no limit, in bytes (proto.md, "Block
 /// size constraints").
 pub const DEFAULT_MAX_PAYLOAD_BYTES: u32 = 32 << 20;
@@ -206,6 +214,51 @@ impl ErrorCode {
     #[must_use]
     pub fn errno(self) -> i32 {
         i32::from(self as u8)
+    }
+}
+
+/// Bytes ended too soon.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("{wanted} bytes expected, {found} found")]
+pub(crate) struct Short {
+    wanted: usize,
+    found: usize,
+}
+
+/// A cursor over bytes from the other side.
+pub(crate) struct Wire<'a>(pub(crate) &'a [u8]);
+
+impl<'a> Wire<'a> {
+    /// The next `count` bytes.
+    pub(crate) fn bytes(&mut self, count: usize) -> Result<&'a [u8], Short> {
+        let short = Short { wanted: count, found: self.0.len() };
+        let (taken, rest) = self.0.split_at_checked(count).ok_or(short)?;
+        self.0 = rest;
+        Ok(taken)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], Short> {
+        let mut array = [0; N];
+        array.copy_from_slice(self.bytes(N)?);
+        Ok(array)
+    }
+
+    pub(crate) fn u16(&mut self) -> Result<u16, Short> {
+        self.array().map(u16::from_be_bytes)
+    }
+
+    pub(crate) fn u32(&mut self) -> Result<u32, Short> {
+        self.array().map(u32::from_be_bytes)
+    }
+
+    pub(crate) fn u64(&mut self) -> Result<u64, Short> {
+        self.array().map(u64::from_be_bytes)
+    }
+
+    /// A string whose length in bytes stands before it, as four bytes.
+    pub(crate) fn string(&mut self) -> Result<&'a [u8], Short> {
+        let len = self.u32()?;
+        self.bytes(len as usize)
     }
 }
 

@@ -2,16 +2,19 @@
 
 use std::collections::BTreeSet;
 
-use crate::error::RecipeError;
-use crate::recipe::{Init, Recipe};
-use crate::service::{Probe, Service};
+use thiserror::Error;
+
+use crate::recipe::{Init, Probe, Recipe, Service};
 
 /// The smallest guest in which Debian's kernel boots.
 const LEAST_MEMORY: u64 = 96 << 20;
+
 /// Names end up in folders, host names and labels of file systems.
 const NAME_CHARACTERS: usize = 40;
+
 /// The package that makes systemd the init.
 const INIT: &str = "systemd-sysv";
+
 const LONGEST_WAIT_NS: u64 = 3_600_000_000_000;
 
 pub(crate) fn check(recipe: &Recipe) -> Result<(), RecipeError> {
@@ -148,4 +151,32 @@ fn absolute(field: &str, path: &str) -> Result<(), RecipeError> {
 
 fn ensure(holds: bool, field: &str, why: impl FnOnce() -> String) -> Result<(), RecipeError> {
     if holds { Ok(()) } else { Err(RecipeError::Value { field: field.into(), why: why() }) }
+}
+
+/// A recipe that cannot be used, and why.
+#[derive(Debug, Error)]
+pub enum RecipeError {
+    /// It is no TOML, has an unknown field, lacks one, or a value is of another kind; the text names line and column.
+    #[error("{0}")]
+    Syntax(#[from] toml::de::Error),
+    /// An invalid value.
+    #[error("{field}: {why}")]
+    Value {
+        /// The field, as in the file: `services.postgresql.command`.
+        field: String,
+        /// What is wrong with it, and what would do.
+        why: String,
+    },
+}
+
+impl Recipe {
+    /// The recipe in the text of a TOML file.
+    ///
+    /// # Errors
+    /// The first line that cannot be read, or an invalid value.
+    pub fn parse(text: &str) -> Result<Self, RecipeError> {
+        let recipe: Self = toml::from_str(text)?;
+        check(&recipe)?;
+        Ok(recipe)
+    }
 }

@@ -9,20 +9,15 @@
 //! ```
 
 mod check;
-mod error;
 mod manifest;
-mod parse;
-mod quantity;
 mod recipe;
-mod root;
-mod service;
 pub mod supplied;
 
-pub use error::RecipeError;
-pub use manifest::Manifest;
-pub use recipe::{Build, Data, Init, Recipe, RecipeFile, RecipeUser};
-pub use root::RootParts;
-pub use service::{Probe, Service, ServicePlace, StopSignal};
+pub use check::RecipeError;
+pub use manifest::{Manifest, RootParts};
+pub use recipe::{
+    Build, Data, Init, Probe, Recipe, RecipeFile, RecipeUser, Service, ServicePlace, StopSignal,
+};
 
 #[cfg(test)]
 mod recipe_tests;

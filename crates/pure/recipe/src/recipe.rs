@@ -1,9 +1,9 @@
 //! What an appliance is made of.
 
-use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
-use crate::quantity;
-use crate::service::{self, Service, ServicePlace};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// Who starts the services.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -28,7 +28,7 @@ pub struct RecipeFile {
     #[serde(default = "RecipeFile::plain")]
     pub mode: String,
     /// Who owns it; root if not said.
-    #[serde(default = "service::root")]
+    #[serde(default = "root")]
     pub owner: String,
     /// Whether it is there before the packages are configured, such as a setting that their scripts read. Its owner is then
     /// root.
@@ -74,7 +74,7 @@ pub struct Data {
     /// Commands that fill it, each a program and its arguments, run in the root before a service is started.
     pub prepare: Vec<Vec<String>>,
     /// How large the file system of the data is: bytes, or `4GiB`.
-    #[serde(with = "quantity::bytes")]
+    #[serde(with = "bytes")]
     pub size: u64,
 }
 
@@ -89,7 +89,7 @@ pub struct Recipe {
     /// Packages of the distribution.
     pub packages: Vec<String>,
     /// The least memory that a guest needs: bytes, or `256MiB`.
-    #[serde(with = "quantity::bytes")]
+    #[serde(with = "bytes")]
     pub memory: u64,
     /// Who starts the services.
     #[serde(default)]
@@ -131,5 +131,143 @@ impl Recipe {
     /// The ports on which its services listen, in their order.
     pub fn ports(&self) -> Vec<u16> {
         self.services.iter().flat_map(|service| service.ports.iter().copied()).collect()
+    }
+}
+
+/// How a service is known to be ready.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Probe {
+    /// Something accepts connections on this port of the appliance's own loopback.
+    Tcp(u16),
+    /// This command ends with 0, run in the root as the service's user.
+    Command(Vec<String>),
+    /// This text stands in what the service has written.
+    Output(String),
+}
+
+/// The signal that ends a service in good order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum StopSignal {
+    /// Most services.
+    #[default]
+    #[serde(rename = "SIGTERM")]
+    Term,
+    /// PostgreSQL's fast shutdown.
+    #[serde(rename = "SIGINT")]
+    Interrupt,
+    /// nginx's graceful shutdown.
+    #[serde(rename = "SIGQUIT")]
+    Quit,
+}
+
+/// Where a service runs that is not for every place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ServicePlace {
+    /// On a host itself.
+    Native,
+    /// In a VM.
+    Vm,
+}
+
+/// A program that runs for as long as the appliance does. It stays in the foreground.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Service {
+    /// Its name, unique in the recipe.
+    pub name: String,
+    /// Program, absolute within the root, and arguments; none where it is a unit.
+    #[serde(default)]
+    pub command: Vec<String>,
+    /// A unit of the root's own systemd, such as `redis-server.service`, where that is the init. It keeps its own command, user and
+    /// way of stopping.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unit: Option<String>,
+    /// Who runs it and its probe, by name in the root; of a unit the probe alone.
+    #[serde(default = "root")]
+    pub user: String,
+    /// Its environment beside `PATH`, `HOME`, `USER` and `LANG`.
+    #[serde(default)]
+    pub environment: BTreeMap<String, String>,
+    /// Folders that are there before it starts and belong to its user, such as those in `/run`.
+    #[serde(default)]
+    pub folders: Vec<String>,
+    /// How it is known to be ready.
+    pub ready: Probe,
+    /// How long it may take to get ready, under emulation too: nanoseconds, or `60s`.
+    #[serde(default = "ready_within", with = "duration_ns")]
+    pub ready_within: u64,
+    /// How it is ended.
+    #[serde(default)]
+    pub stop: StopSignal,
+    /// How long it may take to end before it is killed: nanoseconds, or `30s`.
+    #[serde(default = "stop_within", with = "duration_ns")]
+    pub stop_within: u64,
+    /// TCP ports on which it serves clients.
+    #[serde(default)]
+    pub ports: Vec<u16>,
+    /// The only place where it runs; every place where nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub only: Option<ServicePlace>,
+}
+
+/// What runs in an appliance, and how it is known to be ready.
+pub(crate) fn root() -> String {
+    "root".into()
+}
+
+fn ready_within() -> u64 {
+    120_000_000_000
+}
+
+fn stop_within() -> u64 {
+    30_000_000_000
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Quantity {
+    Number(u64),
+    Text(String),
+}
+
+/// Bytes: `1048576` or `1MiB`.
+pub(crate) mod bytes {
+    use serde::{Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(bytes: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u64(*bytes)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+        super::read(deserializer, |text| {
+            virtbench_units::parse_bytes(text).map_err(|error| error.to_string())
+        })
+    }
+}
+
+/// Nanoseconds: `30000000000` or `30s`.
+pub(crate) mod duration_ns {
+    use serde::{Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(ns: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u64(*ns)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+        super::read(deserializer, |text| {
+            virtbench_units::parse_duration_ns(text).map_err(|error| error.to_string())
+        })
+    }
+}
+
+fn read<'de, D: Deserializer<'de>>(
+    deserializer: D,
+    parse: impl Fn(&str) -> Result<u64, String>,
+) -> Result<u64, D::Error> {
+    match Quantity::deserialize(deserializer)? {
+        Quantity::Number(number) => Ok(number),
+        Quantity::Text(text) => parse(&text).map_err(D::Error::custom),
     }
 }

@@ -1,6 +1,6 @@
 //! The recipes that come with the project.
 
-use crate::error::RecipeError;
+use crate::check::RecipeError;
 use crate::recipe::Recipe;
 
 /// A recipe that comes with the project.

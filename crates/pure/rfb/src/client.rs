@@ -1,13 +1,10 @@
 //! A connection to a server, from its first byte on.
 
-use crate::error::RfbError;
-use crate::event::ServerEvent;
-use crate::frame::Frame;
+use crate::frame::{Frame, ServerEvent};
 use crate::handshake::{Greeting, Handshake};
-use crate::input::Key;
-use crate::keys::Chord;
-use crate::limits::Limits;
+use crate::input::{Chord, Key};
 use crate::protocol;
+use crate::protocol::{Limits, RfbError};
 use crate::rectangle::Rectangle;
 use crate::stream::Stream;
 

@@ -1,7 +1,6 @@
 //! The picture as it was last seen.
 
-use crate::error::RfbError;
-use crate::limits::Limits;
+use crate::protocol::{Limits, RfbError};
 use crate::rectangle::Rectangle;
 
 /// What an update has changed.
@@ -155,6 +154,22 @@ impl Frame {
     fn index(&self, x: u16, y: u16) -> usize {
         usize::from(y) * usize::from(self.width) + usize::from(x)
     }
+}
+
+/// What a server's bytes mean.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ServerEvent {
+    /// The server has let us in; the picture is black until the first update.
+    Ready {
+        /// What the desktop is called.
+        name: String,
+    },
+    /// An update of the picture is complete.
+    Updated(Damage),
+    /// The picture has another size, and is black until the next update.
+    Resized,
+    /// The server rings.
+    Bell,
 }
 
 #[cfg(test)]

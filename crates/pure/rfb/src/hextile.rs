@@ -1,10 +1,8 @@
 //! Hextile (RFC 6143, section 7.7.4): tiles of 16 by 16 pixels, each raw or made of few colours.
 
-use crate::error::RfbError;
 use crate::frame::Frame;
-use crate::protocol::PIXEL_BYTES;
+use crate::protocol::{PIXEL_BYTES, RfbError, Wire};
 use crate::rectangle::Rectangle;
-use crate::wire::Wire;
 
 const TILE: u16 = 16;
 const RAW: u8 = 1;

@@ -10,27 +10,18 @@
 //! that changes its size.
 
 mod client;
-mod error;
-mod event;
 mod frame;
 mod handshake;
 mod hextile;
 mod input;
-mod keys;
-mod limits;
-mod password;
 mod protocol;
 mod rectangle;
 mod stream;
-mod wire;
 mod zrle;
 
 pub use client::Client;
-pub use error::RfbError;
-pub use event::ServerEvent;
-pub use frame::{Damage, Frame};
-pub use input::{Key, PointerButton};
-pub use keys::{Chord, parse_chord, type_text};
-pub use limits::Limits;
-pub use password::{PASSWORD_BYTES, answer};
+pub use frame::{Damage, Frame, ServerEvent};
+pub use handshake::{PASSWORD_BYTES, answer};
+pub use input::{Chord, Key, PointerButton, parse_chord, type_text};
+pub use protocol::{Limits, RfbError};
 pub use rectangle::Rectangle;

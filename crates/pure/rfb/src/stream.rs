@@ -1,15 +1,12 @@
 //! What a server sends once a client is let in.
 
-use crate::error::RfbError;
-use crate::event::ServerEvent;
-use crate::frame::Frame;
+use crate::frame::{Frame, ServerEvent};
 use crate::hextile::Hextile;
-use crate::limits::Limits;
 use crate::protocol::{
-    BELL, COLOURS, COPY_RECT, CUT_TEXT, DESKTOP_SIZE, HEXTILE, LAST_RECT, PIXEL_BYTES, RAW, UPDATE, ZRLE,
+    BELL, COLOURS, COPY_RECT, CUT_TEXT, DESKTOP_SIZE, HEXTILE, LAST_RECT, Limits, PIXEL_BYTES, RAW, RfbError,
+    UPDATE, Wire, ZRLE,
 };
 use crate::rectangle::Rectangle;
-use crate::wire::Wire;
 use crate::zrle::{Zrle, most_packed};
 
 const RECTANGLE_BYTES: usize = 12;

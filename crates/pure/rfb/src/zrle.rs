@@ -2,10 +2,9 @@
 
 use flate2::{Decompress, FlushDecompress, Status};
 
-use crate::error::RfbError;
 use crate::frame::Frame;
+use crate::protocol::{RfbError, Wire};
 use crate::rectangle::Rectangle;
-use crate::wire::Wire;
 
 const TILE: u16 = 64;
 const SHORT_PIXEL_BYTES: usize = 3;

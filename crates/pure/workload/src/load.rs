@@ -5,15 +5,13 @@ use serde::{Deserialize, Serialize};
 use crate::access::AccessSpec;
 use crate::arrivals::{ArrivalTimes, Rate};
 use crate::durability::{FlushKind, WriteSync};
-use crate::limits::{
-    MAX_BUFFER_BYTES, MAX_MAP_BYTES, MAX_OUTSTANDING, MAX_PATTERN_BYTES, MAX_PHASE_NS, MAX_POSITIONS,
-    MAX_RATE, MAX_WORKERS,
+use crate::load_error::{
+    LoadError, MAX_BUFFER_BYTES, MAX_MAP_BYTES, MAX_OUTSTANDING, MAX_PATTERN_BYTES, MAX_PHASE_NS,
+    MAX_POSITIONS, MAX_RATE, MAX_WORKERS,
 };
-use crate::load_error::LoadError;
 use crate::pass::{Amount, Traversal};
-use crate::random_map::RandomMap;
 use crate::recording::Recording;
-use crate::stream::Stream;
+use crate::stream::{RandomMap, Stream};
 
 /// How operations are handed to the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

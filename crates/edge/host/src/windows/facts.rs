@@ -1,22 +1,28 @@
 //! What this machine is, as Windows says.
 
+use std::ffi::OsStr;
 use std::path::Path;
 
 use virtbench_record::HostFacts;
 use windows_sys::Win32::System::Performance::QueryPerformanceFrequency;
+use windows_sys::Win32::System::Registry::{
+    HKEY_LOCAL_MACHINE, RRF_RT_REG_DWORD, RRF_RT_REG_SZ, RegGetValueW,
+};
 use windows_sys::Win32::System::SystemInformation::{GlobalMemoryStatusEx, MEMORYSTATUSEX};
 use windows_sys::Win32::System::Threading::{
     ALL_PROCESSOR_GROUPS, GetActiveProcessorCount, IsProcessorFeaturePresent, PF_VIRT_FIRMWARE_ENABLED,
 };
 
 use super::disk::disk_facts;
-use super::registry::{number, text};
+use super::wide;
 use crate::cpuid::hypervisor_leaf;
 
 /// Where the registry has edition and build.
 const VERSION: &str = r"SOFTWARE\Microsoft\Windows NT\CurrentVersion";
+
 /// Where it has the name of the first processor.
 const PROCESSOR: &str = r"HARDWARE\DESCRIPTION\System\CentralProcessor\0";
+
 /// Where Wine keeps what it is set to.
 const WINE: &str = "wine_get_version";
 
@@ -116,4 +122,43 @@ fn memory() -> Option<MEMORYSTATUSEX> {
 
 fn unknown() -> String {
     "unknown".into()
+}
+
+/// The longest text that is read, in characters.
+const LONGEST: usize = 512;
+
+/// A text under `HKEY_LOCAL_MACHINE`; nothing where it is not there, or is empty.
+pub(super) fn text(key: &str, name: &str) -> Option<String> {
+    let mut value = [0_u16; LONGEST];
+    let bytes =
+        read(key, name, RRF_RT_REG_SZ, value.as_mut_ptr().cast(), u32::try_from(size_of_val(&value)).ok()?)?;
+    let characters = (bytes as usize / 2).min(LONGEST);
+    let text = String::from_utf16_lossy(value.get(..characters)?);
+    let text = text.trim_end_matches('\0').trim().to_owned();
+    (!text.is_empty()).then_some(text)
+}
+
+/// A number under `HKEY_LOCAL_MACHINE`.
+pub(super) fn number(key: &str, name: &str) -> Option<u32> {
+    let mut value = 0_u32;
+    read(key, name, RRF_RT_REG_DWORD, (&raw mut value).cast(), 4)?;
+    Some(value)
+}
+
+/// Reads a value into a buffer of so many bytes; how many it has.
+fn read(key: &str, name: &str, kind: u32, into: *mut std::ffi::c_void, mut bytes: u32) -> Option<u32> {
+    let [key, name] = [key, name].map(|text| wide(OsStr::new(text)));
+    // SAFETY: both names end with zero, and the caller's buffer has as many bytes as it says.
+    let result = unsafe {
+        RegGetValueW(
+            HKEY_LOCAL_MACHINE,
+            key.as_ptr(),
+            name.as_ptr(),
+            kind,
+            std::ptr::null_mut(),
+            into,
+            &raw mut bytes,
+        )
+    };
+    (result == 0).then_some(bytes)
 }

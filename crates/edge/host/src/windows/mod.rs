@@ -3,7 +3,6 @@
 mod cpu;
 mod disk;
 mod facts;
-mod registry;
 
 use windows_sys::Win32::Foundation::GetHandleInformation;
 use windows_sys::Win32::System::Threading::GetCurrentProcess;

@@ -38,8 +38,6 @@ macro_rules! call {
         unsafe { ($binding.functions.$name)($($argument),*) }
     };
 }
-
-mod jobs;
 mod lifecycle;
 mod persistent;
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::number::{decade, label, sane};
+use crate::ticks::{decade, label, sane};
 
 /// A series has one of these as its mark, and repeats after the last.
 const MARKS: &str = "abcdefghijklmnopqrstuvwxyz";

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::letters::cut;
 use crate::heat::{Cell, HeatMap};
-use crate::number::sane;
+use crate::ticks::sane;
 
 /// From the least to the greatest value.
 const SHADES: [char; 5] = ['·', '░', '▒', '▓', '█'];

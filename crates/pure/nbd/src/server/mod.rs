@@ -11,9 +11,6 @@
 //! `base:allocation`; everything else is answered as unsupported. A client holds [`Limits::max_requests`] slots and
 //! [`Limits::max_bytes`] of payload at most; beyond that its bytes stay where they are until a reply has left.
 
-mod answers;
-mod check;
-mod chosen;
 mod connection;
 mod export;
 mod negotiation;

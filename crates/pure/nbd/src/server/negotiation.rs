@@ -1,11 +1,9 @@
 //! The negotiation: cuts a client's bytes into options, within bounds.
 
-use super::chosen::Chosen;
-use super::options::{Answer, Options};
+use super::options::{Answer, Chosen, Options};
 use super::{Export, ServerConfig, Violation};
 use crate::Outbox;
-use crate::protocol::{FLAG_FIXED_NEWSTYLE, FLAG_NO_ZEROES, GREETING, OPTION, opt};
-use crate::wire::{Short, Wire};
+use crate::protocol::{FLAG_FIXED_NEWSTYLE, FLAG_NO_ZEROES, GREETING, OPTION, Short, Wire, opt};
 
 /// The longest option that is read, in bytes: a name and some hundred questions. Of a longer one the client is told so,
 /// and its bytes are thrown away as they come.

@@ -1,14 +1,16 @@
 //! The options of the negotiation, each with its answer.
 
-use super::chosen::Chosen;
 use super::export::{Limits, Tls};
 use super::{Export, ServerConfig, Violation};
 use crate::Outbox;
-use crate::protocol::{MAX_STRING_BYTES, OPTION_REPLY, info, opt, rep};
-use crate::wire::{Short, Wire};
+use crate::protocol::{
+    ErrorCode, MAX_STRING_BYTES, OPTION_REPLY, SIMPLE_REPLY_BYTES, SIMPLE_REPLY_MAGIC, Short, Wire, info,
+    opt, rep,
+};
 
 /// The one metadata context there is.
 const ALLOCATION: &[u8] = b"base:allocation";
+
 /// What a context is called in replies to NBD_CMD_BLOCK_STATUS.
 pub(super) const ALLOCATION_ID: u32 = 1;
 
@@ -25,6 +27,7 @@ pub(super) enum Answer {
 type Refusal = (u32, &'static str);
 
 const MALFORMED: Refusal = (rep::ERR_INVALID, "the option is not laid out as the protocol says");
+
 const UNKNOWN: Refusal = (rep::ERR_UNKNOWN, "there is no export of this name");
 
 fn malformed(_: Short) -> Refusal {
@@ -255,4 +258,90 @@ fn reply(outbox: &mut Outbox<u32>, option: u32, kind: u32, parts: &[&[u8]]) {
 /// The length of a name or of a few numbers.
 fn length(len: usize) -> [u8; 4] {
     u32::try_from(len).unwrap_or(u32::MAX).to_be_bytes()
+}
+
+/// What a client has chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Chosen {
+    /// The export's place in the list.
+    pub export: usize,
+    /// Reads are answered by structured replies.
+    pub structured: bool,
+    /// NBD_CMD_BLOCK_STATUS may be asked.
+    pub allocation: bool,
+}
+
+/// Begins every chunk of a structured reply.
+const STRUCTURED_MAGIC: u32 = 0x668e_33ef;
+
+/// The longest header of a reply, in bytes.
+const MAX_BYTES: usize = 32;
+
+/// This chunk is the last.
+const DONE: u16 = 1;
+
+const OFFSET_DATA: u16 = 1;
+
+const BLOCK_STATUS: u16 = 5;
+
+const ERROR: u16 = (1 << 15) + 1;
+
+/// A reply but for the data that was read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Head {
+    bytes: [u8; MAX_BYTES],
+    len: usize,
+}
+
+impl Head {
+    fn empty() -> Self {
+        Self { bytes: [0; MAX_BYTES], len: 0 }
+    }
+
+    fn with<const N: usize>(mut self, bytes: [u8; N]) -> Self {
+        self.bytes[self.len..self.len + N].copy_from_slice(&bytes);
+        self.len += N;
+        self
+    }
+
+    fn chunk(kind: u16, cookie: u64, len: u32) -> Self {
+        Self::empty()
+            .with(STRUCTURED_MAGIC.to_be_bytes())
+            .with(DONE.to_be_bytes())
+            .with(kind.to_be_bytes())
+            .with(cookie.to_be_bytes())
+            .with(len.to_be_bytes())
+    }
+
+    /// A simple reply; the data of a read follows it.
+    pub(super) fn simple(cookie: u64, error: Option<ErrorCode>) -> Self {
+        let head = Self::empty()
+            .with(SIMPLE_REPLY_MAGIC.to_be_bytes())
+            .with(error.map_or(0, ErrorCode::number).to_be_bytes())
+            .with(cookie.to_be_bytes());
+        debug_assert_eq!(head.len, SIMPLE_REPLY_BYTES);
+        head
+    }
+
+    /// A structured reply that `len_bytes` of data follow, at most 32 MiB.
+    pub(super) fn data(cookie: u64, offset_bytes: u64, len_bytes: u32) -> Self {
+        Self::chunk(OFFSET_DATA, cookie, len_bytes.saturating_add(8)).with(offset_bytes.to_be_bytes())
+    }
+
+    /// A structured reply that says that something failed.
+    pub(super) fn error(cookie: u64, code: ErrorCode) -> Self {
+        Self::chunk(ERROR, cookie, 6).with(code.number().to_be_bytes()).with([0; 2])
+    }
+
+    /// A structured reply that says that the whole range holds data.
+    pub(super) fn all_data(cookie: u64, len_bytes: u32) -> Self {
+        Self::chunk(BLOCK_STATUS, cookie, 12)
+            .with(ALLOCATION_ID.to_be_bytes())
+            .with(len_bytes.to_be_bytes())
+            .with([0; 4])
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
 }

@@ -4,23 +4,18 @@
 //! A [`WorkloadSpec`] is what every workload has in common, its [`Workload`] what only one has. Both
 //! have a notation for command lines, `memory:threads=2,runs=5`, read by [`parse_workload`].
 
-mod bounds;
-mod command;
-mod cpu;
-mod memory;
+mod kinds;
 mod notation;
-mod system;
 
 use serde::{Deserialize, Serialize};
 use virtbench_units::{format_bytes, format_duration_ns};
 
-pub use bounds::WorkloadError;
-use bounds::{check, plain};
-pub use command::CommandSpec;
-pub use cpu::{CpuKernel, CpuSpec};
-pub use memory::{MemoryKernel, MemorySpec, Stores};
+pub use kinds::{
+    CommandSpec, CpuKernel, CpuSpec, MemoryKernel, MemorySpec, Stores, SystemKernel, SystemPart, SystemSpec,
+    WorkloadError,
+};
+use kinds::{check, plain};
 pub use notation::{WorkloadSyntaxError, names_command, parse_workload, with_options};
-pub use system::{SystemKernel, SystemPart, SystemSpec};
 
 use crate::files::FileSpec;
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::bounds::{FileLoadError, range};
+use super::model::{FileLoadError, range};
 
 /// The most clients.
 pub const MAX_CLIENTS: u32 = 1024;

@@ -4,8 +4,6 @@
 //! A [`FileLoad`] is a value; who performs it is given a directory. Four kinds: Bonnie++'s tests,
 //! Iozone's tests, a Filebench model (the three personalities are such models), a dbench loadfile.
 
-mod bonnie;
-mod bounds;
 mod dbench;
 mod draw;
 mod iozone;
@@ -16,15 +14,13 @@ mod personality;
 
 use serde::{Deserialize, Serialize};
 
-pub use bonnie::{BonnieSpec, CharacterIo};
-pub use bounds::FileLoadError;
-use bounds::range;
 pub use dbench::{DbenchAction, DbenchOp, DbenchSpec, MAX_CLIENTS, MAX_DBENCH_OPS};
 pub use draw::{Draw, Drawer, TableRow};
-pub use iozone::{IozoneSpec, IozoneTest};
+pub use iozone::{BonnieSpec, CharacterIo, IozoneSpec, IozoneTest};
+use model::range;
 pub use model::{
-    Action, FileChoice, FileModel, FileSet, Flowop, Io, MAX_ENTRIES, MAX_FDS, MAX_FILESETS, MAX_FLOWOPS,
-    MAX_MODEL_THREADS, ModelError, Process, Quit, ThreadFlow,
+    Action, FileChoice, FileLoadError, FileModel, FileSet, Flowop, Io, MAX_ENTRIES, MAX_FDS, MAX_FILESETS,
+    MAX_FLOWOPS, MAX_MODEL_THREADS, ModelError, Process, Quit, ThreadFlow,
 };
 pub use personality::Personality;
 
@@ -145,7 +141,7 @@ impl FileSpec {
         range("run (ns)", self.run_ns, 1_000_000, MAX_TIME_NS)?;
         if let Some(pace) = self.pace {
             let per_second = pace.rate.per_second;
-            if !(0.001..=crate::limits::MAX_RATE).contains(&per_second) {
+            if !(0.001..=crate::load_error::MAX_RATE).contains(&per_second) {
                 return Err(FileLoadError::Rate(per_second.to_string()));
             }
             if matches!(self.load, FileLoad::Bonnie(_) | FileLoad::Iozone(_)) {

@@ -9,16 +9,22 @@ use super::draw::Draw;
 
 /// The most sets of files.
 pub const MAX_FILESETS: usize = 64;
+
 /// The most files of all sets together.
 pub const MAX_ENTRIES: u64 = 10_000_000;
+
 /// The most threads of all processes together.
 pub const MAX_MODEL_THREADS: u64 = 1024;
+
 /// The most flow operations of a thread.
 pub const MAX_FLOWOPS: usize = 1024;
+
 /// The most files a thread has open at once.
 pub const MAX_FDS: usize = 64;
+
 /// The largest single read or write, in bytes.
 const MAX_IO_BYTES: f64 = 64.0 * 1024.0 * 1024.0;
+
 /// The most repetitions of an operation in one round.
 const MAX_ITERS: u32 = 1_000_000;
 
@@ -374,7 +380,8 @@ impl FileModel {
             }
             _ => {}
         }
-        if let Some(rate) = self.event_rate.filter(|rate| !(*rate > 0.0 && *rate <= crate::limits::MAX_RATE))
+        if let Some(rate) =
+            self.event_rate.filter(|rate| !(*rate > 0.0 && *rate <= crate::load_error::MAX_RATE))
         {
             return wrong("eventgen".into(), format!("a rate of {rate} is not between 0 and 10000000"));
         }
@@ -433,4 +440,43 @@ impl FileModel {
         }
         Ok(())
     }
+}
+
+/// A load on files that makes no sense.
+#[derive(Debug, Clone, Error, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the messages say what each field is")]
+pub enum FileLoadError {
+    /// A number outside its limits.
+    #[error("{flag} {value} is outside {least} to {most}")]
+    Range {
+        /// The flag to change.
+        flag: &'static str,
+        /// What was given.
+        value: u64,
+        /// The least allowed.
+        least: u64,
+        /// The most allowed.
+        most: u64,
+    },
+    /// A rate that is no rate.
+    #[error("rate={0}/s is outside 0.001/s to 10000000/s, of all threads together")]
+    Rate(String),
+    /// A flag that this load has no use for.
+    #[error("{flag}: {why}")]
+    Useless {
+        flag: &'static str,
+        /// Why, and what to do.
+        why: &'static str,
+    },
+    /// The model.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+}
+
+/// Numbers of loads on files are held against their limits.
+pub(super) fn range(flag: &'static str, value: u64, least: u64, most: u64) -> Result<(), FileLoadError> {
+    if (least..=most).contains(&value) {
+        return Ok(());
+    }
+    Err(FileLoadError::Range { flag, value, least, most })
 }

@@ -135,8 +135,8 @@ pub(crate) const EDGES: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Lines after which a file is asked what its second idea is (tests that live beside it not counted).
-const MAX_LINES: usize = 500;
+/// Lines after which a file is asked what its second idea is.
+const MAX_LINES: usize = 700;
 
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..").canonicalize().unwrap()

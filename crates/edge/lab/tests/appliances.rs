@@ -313,7 +313,7 @@ fn services_that_do_not_start_say_why() {
             "on port 1) within 0.3 s",
         ),
         (
-            script("echo begun; exit 7", ready),
+            script("echo begun; exit 7", "ready = { output = \"never\" }\nready_within = \"20s\""),
             "sh: it ended with exit code 7 before it was ready; its last lines:\n  | begun",
         ),
         (

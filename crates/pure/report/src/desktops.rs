@@ -142,8 +142,8 @@ fn videos_table(analysis: &DesktopsAnalysis) -> Markup {
     let rows: Vec<_> = rows.collect();
     html! {
         @if !rows.is_empty() {
-            section aria-labelledby="videos_table" {
-                h2 id="videos_table" { "Videos" }
+            section aria-labelledby="videos" {
+                h2 id="videos" { "Videos" }
                 p {
                     "Every frame carries its number in the picture. Users count which frames reach them; frames that do not are dropped, "
                     "whether by the player, the VNC server or the link."

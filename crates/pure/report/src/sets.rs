@@ -103,7 +103,7 @@ pub(crate) fn deviation(provenance: &Provenance, records: &[SetRecord]) -> Strin
     let content = html! {
         (head.plain_opening())
         @if let Some(matrix) = &matrix {
-            section aria-labelledby="planned_workloads" { h2 id="planned_workloads" { "Workloads" } (workloads(matrix)) }
+            section aria-labelledby="workloads" { h2 id="workloads" { "Workloads" } (workloads(matrix)) }
         }
         (figures.markup())
         section aria-labelledby="tables" {

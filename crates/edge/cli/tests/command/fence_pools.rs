@@ -1,16 +1,14 @@
 //! `virtbench fence` with several pools in one configuration: a fence and a daemon for each, and none disturbs another.
 
 use std::fs::{self, File};
-use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
 use std::process::Child;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
 use crate::power::disk::PowerDisk;
-use crate::support::fence::{Daemon, Fence, refused};
+use crate::support::fence::{Daemon, Fence, made, refused};
 use crate::support::{Finished, children, finish, is_alive, signal, signal_pid, virtbench, wait_for};
 
 const TWO: &str = r#"# Ours.
@@ -83,12 +81,11 @@ fn formatted(config: &str) -> Fence {
 /// A daemon that serves both pools, at sockets that are not those of one that is ending.
 fn serve(fence: &Fence) -> Daemon {
     let sockets = ["disks.nbd", "ssd.nbd"].map(|name| fence.path(name));
-    let inode = |path: &PathBuf| fs::metadata(path).map(|facts| facts.ino()).ok();
-    let before = sockets.each_ref().map(inode);
+    let before = sockets.each_ref().map(|socket| made(socket));
     let daemon = fence.serve();
     for (socket, before) in sockets.iter().zip(before) {
         wait_for("the socket of a pool", || {
-            let now = inode(socket);
+            let now = made(socket);
             (now.is_some() && now != before && UnixStream::connect(socket).is_ok()).then_some(())
         });
     }

@@ -233,7 +233,7 @@ fn matrix(analysis: &Analysis, metric: Metric, title: &str) -> Markup {
                 thead { tr { th {} @for name in names { th scope="col" { (name) } } } }
                 tbody { @for (row, name) in names.iter().enumerate() {
                     tr {
-                        th scope="pair_row" { (name) }
+                        th scope="row" { (name) }
                         @for column in 0..names.len() { (cell(tally(analysis, metric, row, column))) }
                     }
                 } }

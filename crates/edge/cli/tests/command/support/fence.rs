@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Child;
 
 use tempfile::TempDir;
@@ -81,6 +81,11 @@ size = "16 MiB"
 socket = "A"
 "#;
 
+/// Which file has this name: its inode, which is soon another file's once it is free, and when that was last changed.
+pub fn made(path: &Path) -> Option<(u64, i64, i64)> {
+    fs::metadata(path).map(|facts| (facts.ino(), facts.ctime(), facts.ctime_nsec())).ok()
+}
+
 impl Fence {
     pub fn new(config: &str) -> Self {
         Self::new_in(folder(), config)
@@ -148,15 +153,14 @@ impl Fence {
     fn try_serve_disk(&self, disk: &str) -> Result<Daemon, Finished> {
         let config = self.path("fence.toml");
         // The socket of a daemon that was killed answers until the kernel is done with it.
-        let inode = || fs::metadata(self.path(disk)).map(|facts| facts.ino()).ok();
-        let before = inode();
+        let before = made(&self.path(disk));
         let child = virtbench().args(["fence", "serve", config.to_str().unwrap()]).spawn().unwrap();
         let mut daemon = Daemon { child: Some(child) };
         wait_for("the socket of the disk", || {
             if daemon.child.as_mut().unwrap().try_wait().unwrap().is_some() {
                 return Some(Err(finish(daemon.child.take().unwrap())));
             }
-            let now = inode();
+            let now = made(&self.path(disk));
             (now.is_some() && now != before && UnixStream::connect(self.path(disk)).is_ok()).then_some(Ok(()))
         })
         .map(|()| daemon)

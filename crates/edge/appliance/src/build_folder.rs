@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use virtbench_recipe::{Recipe, RecipeFile};
 
-use crate::apt_words::Deb;
+use crate::apt::Deb;
 use crate::error::ApplianceError;
 use crate::host::plain_command;
 use crate::world::World;

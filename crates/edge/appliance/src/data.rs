@@ -10,13 +10,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use virtbench_lab::{Filesystem, Preallocation, Qcow2, make_filesystem, run_command};
 
-use crate::appliance::Appliance;
-use crate::digest::{DIGITS, digest_of};
 use crate::error::ApplianceError;
 use crate::host::plain_command;
 use crate::lock::Lock;
 use crate::room::require_room;
-use crate::store::Store;
+use crate::store::{Appliance, DIGITS, Store, digest_of};
 
 const IMAGE: &str = "data.ext4";
 pub(crate) const FACTS: &str = "data.json";

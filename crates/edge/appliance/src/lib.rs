@@ -5,29 +5,21 @@
 //! [`Manifest`](virtbench_recipe::Manifest). [`DataSets`] keeps images of prepared data, and makes copies of them for single
 //! runs.
 
-mod appliance;
 mod apt;
-mod apt_words;
 mod build;
 mod build_folder;
 mod data;
-mod digest;
 mod error;
 mod host;
 mod lock;
-mod progress;
 mod remove;
 mod room;
-mod shell;
-mod sources;
 mod store;
 mod world;
 
-pub use appliance::Appliance;
-pub use build::{BuildOptions, Built, build};
+pub use build::{BuildOptions, Built, Phase, Progress, build};
 pub use data::{DataSet, DataSets};
 pub use error::{ApplianceError, ErrorKind};
-pub use progress::{Phase, Progress};
 pub use remove::{Removed, remove, remove_unused};
-pub use shell::shell;
-pub use store::Store;
+pub use store::{Appliance, Store};
+pub use world::shell;

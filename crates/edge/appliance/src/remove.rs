@@ -8,12 +8,11 @@ use std::time::Duration;
 
 use virtbench_recipe::Recipe;
 
-use crate::appliance::Appliance;
 use crate::build_folder::BuildFolder;
 use crate::data::{FACTS, Facts};
 use crate::error::ApplianceError;
 use crate::lock::Lock;
-use crate::store::Store;
+use crate::store::{Appliance, Store};
 use crate::world::World;
 
 /// How long a build may go on before it is said to be in the way.

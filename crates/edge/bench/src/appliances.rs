@@ -7,9 +7,9 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use crate::binary::virtbench;
 use crate::footprint::line;
 use crate::pairs::Verdict;
+use crate::tools::virtbench;
 
 const NAME: &str = "postgresql";
 const MIB: f64 = 1024.0 * 1024.0;

@@ -5,9 +5,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::binary::virtbench;
 use crate::pairs::{Verdict, median};
-use crate::tools::{json, number};
+use crate::tools::{json, number, virtbench};
 
 const KERNELS: [&str; 4] = ["copy", "scale", "add", "triad"];
 /// Size of each array: four times the last-level cache of the largest machines this runs on.

@@ -9,8 +9,8 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use crate::binary::virtbench;
 use crate::pairs::{Verdict, median};
+use crate::tools::virtbench;
 
 /// Size of Bonnie++'s and Iozone's file, in MiB, and of the one written character by character.
 const FILE_MIB: u64 = 512;

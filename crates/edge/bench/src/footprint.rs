@@ -14,10 +14,9 @@ use virtbench_lab::{
 };
 use virtbench_workload::{AccessLine, AccessSpec, LoadSpec};
 
-use crate::binary::virtbench;
 use crate::memory::{memory_a_worker, peak_bytes, peak_bytes_of_all};
 use crate::pairs::{Verdict, median};
-use crate::tools::Target;
+use crate::tools::{Target, virtbench};
 
 /// Guests booted for the median.
 const BOOTS: usize = 5;

@@ -9,7 +9,6 @@
 mod agents;
 mod appliances;
 mod bandwidth;
-mod binary;
 mod desktops;
 mod distant;
 mod fence;

@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use crate::binary::virtbench;
-use crate::tools::{Case, Target};
+use crate::tools::{Case, Target, virtbench};
 
 /// Operations that each worker keeps in flight, and the size of each one's buffer.
 const OUTSTANDING: u32 = 32;

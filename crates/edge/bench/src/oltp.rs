@@ -11,9 +11,9 @@ use serde_json::Value;
 use virtbench_oltp::{LocalServer, Population, populate};
 use virtbench_record::DatabaseKind;
 
-use crate::binary::virtbench;
 use crate::footprint;
 use crate::pairs::{Verdict, alternated, median};
+use crate::tools::virtbench;
 
 /// The functions that pgbench calls: the same statements, run inside the server.
 const FUNCTIONS: &str = include_str!("oltp.sql");

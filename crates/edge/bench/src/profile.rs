@@ -10,8 +10,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::binary::virtbench;
-use crate::tools::{self, Case, Target, json, number};
+use crate::tools::{self, Case, Target, json, number, virtbench};
 
 /// Samples a second.
 const FREQUENCY_HZ: u32 = 4000;

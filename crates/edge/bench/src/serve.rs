@@ -10,10 +10,9 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::binary::virtbench;
 use crate::pairs::{Sample, Verdict, hold_floor, median};
 use crate::servers::{Server, fence, storage_daemon};
-use crate::tools::{Case, Engine, Target};
+use crate::tools::{Case, Engine, Target, virtbench};
 
 /// Bytes of each virtual disk, and of every load.
 const DISK_BYTES: u64 = 1 << 30;

@@ -5,10 +5,9 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::binary::virtbench;
 use crate::pairs::{Claim, Verdict, alternated};
 use crate::servers::{self, Server};
-use crate::tools::{self, Case, Engine, Target};
+use crate::tools::{self, Case, Engine, Target, virtbench};
 
 /// Measurements of each server at most: each takes four seconds.
 const MOST_ROUNDS: usize = 7;

@@ -43,7 +43,7 @@ pub fn storage_daemon(socket: &Path, blockdev: &str) -> Result<Server> {
 
 /// The fence's daemon.
 pub fn fence(config: &Path, socket: &Path) -> Result<Server> {
-    let mut command = Command::new(crate::binary::virtbench());
+    let mut command = Command::new(crate::tools::virtbench());
     command.args(["fence", "serve"]).arg(config).stderr(Stdio::null());
     start(&mut command, socket)
 }

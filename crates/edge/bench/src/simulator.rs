@@ -99,7 +99,7 @@ pub fn check(rounds: usize, only: Option<&str>) -> Result<Vec<Verdict>> {
 /// All figures, once: a run is long enough, and takes every processor.
 fn evaluation() -> Result<Verdict> {
     let begun = Instant::now();
-    let status = Command::new(crate::binary::virtbench())
+    let status = Command::new(crate::tools::virtbench())
         .args(["fence", "simulate", "--json"])
         .stdout(Stdio::null())
         .status()

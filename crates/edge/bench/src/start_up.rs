@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail, ensure};
 
-use crate::binary::virtbench;
 use crate::pairs::Verdict;
+use crate::tools::virtbench;
 
 const GIB: u64 = 1 << 30;
 const CACHE_BYTES: u64 = 64 * GIB;

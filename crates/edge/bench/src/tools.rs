@@ -7,11 +7,11 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
-use crate::binary::virtbench;
 use crate::pairs::Sample;
 
 /// Size of the file that is read, as both tools take it.
 const SIZE: &str = "1G";
+
 /// Operations that virtbench hands to the kernel at once.
 const SUBMIT_BATCH: u32 = 4;
 
@@ -211,4 +211,9 @@ pub fn json(command: &mut Command) -> Result<Value> {
 /// The number at a JSON pointer.
 pub fn number(json: &Value, path: &str) -> Result<f64> {
     json.pointer(path).and_then(Value::as_f64).with_context(|| format!("no number at {path}"))
+}
+
+/// Where the command is, built as it is installed.
+pub fn virtbench() -> &'static Path {
+    Path::new("target/release/virtbench")
 }

@@ -12,7 +12,7 @@ use virtbench_lab::{
 };
 use virtbench_recipe::supplied;
 
-use crate::binary::virtbench;
+use crate::tools::virtbench;
 
 /// Bytes of what the service keeps.
 const DATA_BYTES: u64 = 1 << 30;

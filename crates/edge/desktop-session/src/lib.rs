@@ -8,14 +8,10 @@
 //! One thread waits for the X server and for the controller, and costs nothing while nothing is watched. It speaks X11 without a
 //! C library, so that it can be carried into any session as part of a static program.
 
-mod atoms;
 mod controller;
 mod display;
 mod error;
-mod marker_window;
 mod session;
-mod settling;
-mod started;
 mod watch;
 
 pub use error::SessionError;

@@ -9,8 +9,7 @@ use virtbench_desktops::{Answer, Ending, Marker, Order, Phase, Request};
 use crate::controller::Controller;
 use crate::display::Display;
 use crate::error::SessionError;
-use crate::started::Started;
-use crate::watch::{EndConditions, Look};
+use crate::watch::{EndConditions, Look, Started};
 
 /// How often files and processes are looked at while an operation goes on.
 const LOOK: Duration = Duration::from_millis(5);

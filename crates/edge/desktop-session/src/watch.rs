@@ -1,16 +1,17 @@
-//! An operation that goes on, and whether it is over.
+//! An operation that goes on, and whether it is over; programs that the session has started.
 
-use std::fs;
 use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
+use std::{fs, io, thread};
 
-use virtbench_desktops::{Order, Until};
+use rustix::process::{Pid, Signal, kill_process_group};
+use virtbench_desktops::{Marker, Order, STILL, Until};
 use x11rb::protocol::xproto::Window;
 
 use crate::display::{Display, Heard};
 use crate::error::SessionError;
-use crate::settling::{Settled, Settling};
-use crate::started::Started;
 
 /// A file as it is: its number, size and time of change.
 type FileState = Option<(u64, u64, i64, i64)>;
@@ -224,4 +225,148 @@ impl EndConditions {
 
 fn state(path: &str) -> FileState {
     fs::metadata(path).ok().map(|facts| (facts.ino(), facts.size(), facts.mtime(), facts.mtime_nsec()))
+}
+
+/// Width and height of the largest cursor, in pixels.
+const CURSOR: [u16; 2] = [16, 48];
+
+/// What has been drawn since an operation's end was shown.
+#[derive(Debug)]
+pub(crate) struct Settling {
+    /// Which end it is: each that something was drawn after was followed by another one.
+    revision: u16,
+    ended: Instant,
+    is_drawn_on: bool,
+}
+
+/// What is to be done about an operation that may be over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Settled {
+    /// Nothing yet.
+    NotYet,
+    /// Its end has to be shown anew, with this revision.
+    Again(u16),
+    /// It is over, with this revision.
+    Yes(u16),
+}
+
+impl Settling {
+    pub(crate) fn begin(now: Instant) -> Self {
+        Self { revision: 0, ended: now, is_drawn_on: false }
+    }
+
+    /// When its end was shown last.
+    pub(crate) fn ended(&self) -> Instant {
+        self.ended
+    }
+
+    /// Something of this width and height was drawn on its windows.
+    pub(crate) fn drawn(&mut self, size: [u16; 2]) {
+        self.is_drawn_on |= size[0] > CURSOR[0] || size[1] > CURSOR[1];
+    }
+
+    pub(crate) fn look(&mut self, now: Instant) -> Settled {
+        if self.is_drawn_on && self.revision < Marker::LAST_REVISION {
+            *self = Self { revision: self.revision + 1, ..Self::begin(now) };
+            return Settled::Again(self.revision);
+        }
+        let is_still = !self.is_drawn_on && now.saturating_duration_since(self.ended) >= STILL;
+        if is_still { Settled::Yes(self.revision) } else { Settled::NotYet }
+    }
+}
+
+/// How long programs may take to end when they are told to.
+const END_LIMIT: Duration = Duration::from_secs(2);
+
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Programs that the session has started, each with all it starts in turn. They go with this.
+#[derive(Debug, Default)]
+pub(crate) struct Started(Vec<Child>);
+
+impl Started {
+    /// Starts one, in a process group of its own.
+    pub(crate) fn start(&mut self, words: &[String], display: &str) -> io::Result<()> {
+        let (program, arguments) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+        let mut command = Command::new(program);
+        command.args(arguments).env("DISPLAY", display).process_group(0);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        self.0.push(command.spawn()?);
+        Ok(())
+    }
+
+    /// How the last one has ended, if it has.
+    pub(crate) fn end_of_last(&mut self) -> Option<ExitStatus> {
+        self.0.last_mut()?.try_wait().ok().flatten()
+    }
+
+    /// Forgets those that have ended.
+    pub(crate) fn reap(&mut self) {
+        self.0.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
+    }
+
+    /// Ends all of them, with all that they have started in turn.
+    pub(crate) fn end_all(&mut self) {
+        self.signal(Signal::TERM);
+        let begun = Instant::now();
+        while begun.elapsed() < END_LIMIT {
+            if self.0.iter_mut().all(|child| !matches!(child.try_wait(), Ok(None))) {
+                break;
+            }
+            thread::sleep(PAUSE);
+        }
+        self.signal(Signal::KILL);
+        for mut child in self.0.drain(..) {
+            let _ = child.wait();
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        for child in &self.0 {
+            if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+                // A group that has ended is as good as told.
+                let _ = kill_process_group(group, signal);
+            }
+        }
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        self.end_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn an_end_holds_once_nothing_larger_than_a_cursor_is_drawn_after_it() {
+        let begun = Instant::now();
+        let at = |ms| begun + Duration::from_millis(ms);
+        let mut settling = Settling::begin(begun);
+        assert_eq!(settling.look(at(399)), Settled::NotYet);
+        settling.drawn([300, 2]);
+        assert_eq!(settling.look(at(399)), Settled::Again(1));
+        settling.drawn([2, 16]);
+        assert_eq!(settling.look(at(798)), Settled::NotYet);
+        settling.drawn([17, 1]);
+        assert_eq!(settling.look(at(798)), Settled::Again(2));
+        assert_eq!(settling.ended(), at(798));
+        assert_eq!(settling.look(at(1198)), Settled::Yes(2));
+    }
+
+    #[test]
+    fn what_never_stands_still_is_never_over() {
+        let begun = Instant::now();
+        let mut settling = Settling::begin(begun);
+        for ms in 0..3000 {
+            settling.drawn([640, 480]);
+            assert!(!matches!(settling.look(begun + Duration::from_millis(ms)), Settled::Yes(_)));
+        }
+        assert_eq!(settling.look(begun + Duration::from_secs(60)), Settled::NotYet);
+    }
 }

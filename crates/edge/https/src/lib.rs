@@ -3,17 +3,13 @@
 //! It knows no platform's API. What a server says is its caller's to understand; the secret is in no error and in no log.
 
 mod limit;
-mod loopback;
 mod options;
-mod polling;
 mod secret;
 mod server;
 mod trust;
 
-pub use limit::{Limit, through_outages};
-pub use loopback::make_loopback_certificate;
+pub use limit::{Limit, Polling, through_outages};
 pub use options::options;
-pub use polling::Polling;
 pub use secret::Secret;
 pub use server::{Answer, Ask, HttpsServer, MOST_BYTES};
-pub use trust::{HttpsError, Trust};
+pub use trust::{HttpsError, Trust, make_loopback_certificate};

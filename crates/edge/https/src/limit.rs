@@ -1,4 +1,4 @@
-//! Until when something may take.
+//! Until when something may take, and how often it is looked at until it is over.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -59,5 +59,56 @@ pub fn through_outages<T, E>(
             }
             Err(error) => return Err(error),
         }
+    }
+}
+
+/// Of the time that goes by, this share at most is the server's for answers to looks: one in twenty.
+const SHARE: u32 = 20;
+
+/// The shortest pause and the longest.
+const LOOK_PAUSES: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(2));
+
+/// Looks at something that ends at a time that the server does not tell: ever less often, so that the end is known to a
+/// twentieth of the time it took, and looking costs the server a twentieth of its time.
+#[derive(Debug, Clone, Copy)]
+pub struct Polling {
+    begun: Instant,
+}
+
+impl Polling {
+    /// Begins now.
+    #[must_use]
+    pub fn start() -> Self {
+        Self { begun: Instant::now() }
+    }
+
+    /// How long to wait until the next look, after one that took so long to be answered.
+    #[must_use]
+    pub fn pause(&self, answered_in: Duration) -> Duration {
+        pause(self.begun.elapsed(), answered_in)
+    }
+}
+
+fn pause(elapsed: Duration, answered_in: Duration) -> Duration {
+    (answered_in * (SHARE - 1)).max(elapsed / SHARE).clamp(LOOK_PAUSES.0, LOOK_PAUSES.1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn looks_come_ever_less_often_and_cost_a_twentieth() {
+        let ms = Duration::from_millis;
+        assert_eq!(pause(ms(0), ms(0)), ms(10));
+        assert_eq!(pause(ms(1000), ms(1)), ms(50), "a twentieth of what has gone by");
+        assert_eq!(pause(ms(1000), ms(5)), ms(95), "a slow server is asked less often");
+        assert_eq!(pause(ms(600_000), ms(5)), ms(2000));
+        let (mut at, mut looks) = (ms(0), 0);
+        while at < ms(60_000) {
+            at += pause(at, ms(2)) + ms(2);
+            looks += 1;
+        }
+        assert!(f64::from(looks) * 0.002 <= 60.0 / 20.0, "{looks}");
     }
 }

@@ -4,10 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::binding::{Binding, Listed, NodeInfo, Object};
-use crate::connection::{ANSWER_LIMIT, Connection, DOMAIN_LIMIT, Handle};
+use crate::connection::{ANSWER_LIMIT, Connection, DOMAIN_LIMIT, Handle, binding};
 use crate::domain::{Domain, StartFlags};
 use crate::error::{ErrorKind, LibvirtError, within};
-use crate::loaded::binding;
 use crate::storage::Pool;
 
 /// How long it may take to connect.

@@ -20,7 +20,6 @@ mod domain;
 mod error;
 mod events;
 mod hypervisor;
-mod loaded;
 mod persistent;
 mod pump;
 mod storage;
@@ -38,5 +37,5 @@ pub use storage::{OnUpload, Pool, PoolInfo, Volume};
 /// # Errors
 /// It cannot be loaded.
 pub fn load() -> Result<(), LibvirtError> {
-    loaded::binding().map(drop)
+    connection::binding().map(drop)
 }

@@ -14,12 +14,10 @@ use crate::clouds::{Cloud, Surroundings};
 use crate::error::OpenStackError;
 use crate::fault::FaultKind;
 use crate::looks::Pace;
-use crate::network;
-use crate::pages;
 use crate::server::{Flavor, Image, Server, Volume};
 use crate::session::{Call, Session, encoded};
-use crate::time;
 use crate::watch::{self, Watch};
+use crate::{server, session, time};
 
 /// A project of a cloud, by the APIs of Keystone, Nova and Glance.
 pub struct OpenStack {
@@ -130,7 +128,7 @@ impl OpenStack {
     /// The cloud does not say.
     pub fn each_server(&self, limit: Limit, take: impl FnMut(Server)) -> Result<ListTimes, OpenStackError> {
         let begun = Instant::now();
-        let reading = pages::each(&self.session, &Call::get("servers/detail"), limit, take)?;
+        let reading = server::each(&self.session, &Call::get("servers/detail"), limit, take)?;
         let client = begun.elapsed().saturating_sub(reading.waited);
         Ok(ListTimes { client, waited: reading.waited, retries: reading.retries })
     }
@@ -146,7 +144,7 @@ impl OpenStack {
         take: impl FnMut(Server),
     ) -> Result<(), OpenStackError> {
         let path = format!("servers/detail?changes-since={}", encoded(&time::written(since)));
-        pages::each(&self.session, &Call::get(path), limit, take).map(drop)
+        server::each(&self.session, &Call::get(path), limit, take).map(drop)
     }
 
     /// Hands each image that the project owns to `take`, page by page.
@@ -155,7 +153,7 @@ impl OpenStack {
     /// The cloud does not say.
     pub fn each_image(&self, limit: Limit, take: impl FnMut(Image)) -> Result<(), OpenStackError> {
         let call = Call::get(format!("images?owner={}", encoded(self.project()))).at_image();
-        pages::each(&self.session, &call, limit, take).map(drop)
+        server::each(&self.session, &call, limit, take).map(drop)
     }
 
     /// The images of this name or id that the project may use.
@@ -164,7 +162,7 @@ impl OpenStack {
     /// The cloud does not say.
     pub fn images(&self, limit: Limit) -> Result<Vec<Image>, OpenStackError> {
         let mut images = Vec::new();
-        pages::each(&self.session, &Call::get("images?status=active").at_image(), limit, |image| {
+        server::each(&self.session, &Call::get("images?status=active").at_image(), limit, |image| {
             images.push(image)
         })?;
         Ok(images)
@@ -176,7 +174,7 @@ impl OpenStack {
     /// The cloud does not say.
     pub fn flavors(&self, limit: Limit) -> Result<Vec<Flavor>, OpenStackError> {
         let mut flavors = Vec::new();
-        pages::each(&self.session, &Call::get("flavors/detail"), limit, |flavor| flavors.push(flavor))?;
+        server::each(&self.session, &Call::get("flavors/detail"), limit, |flavor| flavors.push(flavor))?;
         Ok(flavors)
     }
 
@@ -185,7 +183,7 @@ impl OpenStack {
     /// # Errors
     /// There is none, or several, or the cloud does not say.
     pub fn network(&self, wanted: &str, limit: Limit) -> Result<String, OpenStackError> {
-        network::find(&self.session, wanted, limit)
+        session::find(&self.session, wanted, limit)
     }
 
     /// How a server is; nothing where it is not there.
@@ -216,7 +214,7 @@ impl OpenStack {
         if !self.has_volumes() {
             return Ok(());
         }
-        pages::each(&self.session, &Call::get("volumes/detail").at_volume(), limit, take).map(drop)
+        server::each(&self.session, &Call::get("volumes/detail").at_volume(), limit, take).map(drop)
     }
 
     /// A volume; nothing where it is not there.

@@ -10,13 +10,12 @@ use virtbench_https::{Limit, Polling};
 use crate::client::OpenStack;
 use crate::error::OpenStackError;
 use crate::fault::{Fault, FaultKind};
-use crate::looks::Until;
+use crate::looks::{OperationTimes, Parts, Until};
 use crate::operation::{End, Operation};
-use crate::pages;
+use crate::server;
 use crate::server::Server;
 use crate::session::{Answered, Call, action, encoded};
 use crate::things::Step;
-use crate::times::{OperationTimes, Parts};
 
 /// How long a cloud that is back may take to show what it has done.
 const SETTLE: Duration = Duration::from_secs(5);
@@ -140,7 +139,7 @@ impl OpenStack {
             Operation::Create(new) => {
                 let path = format!("servers/detail?name={}", encoded(&format!("^{}$", new.name)));
                 let mut found = None;
-                pages::each(&self.session, &Call::get(path), limit, |server: Server| {
+                server::each(&self.session, &Call::get(path), limit, |server: Server| {
                     found = Some(server.id).filter(|_| server.name == new.name).or(found.take());
                 })?;
                 let Some(id) = found else { return Ok(None) };

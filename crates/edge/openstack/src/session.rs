@@ -1,11 +1,11 @@
 //! Calls of the services, logged in.
 
-use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant, SystemTime};
+use std::{fmt, thread};
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use virtbench_https::{Answer, Ask, HttpsServer, Limit, through_outages};
@@ -17,12 +17,16 @@ use crate::fault::{Fault, FaultKind, words};
 
 /// One call takes no longer than this, whatever its deadline.
 const LONGEST_CALL: Duration = Duration::from_secs(60);
+
 /// A token is renewed when it has less than this left.
 const EARLY: Duration = Duration::from_secs(60);
+
 /// How often a call is made again that the cloud wants later, and how long it is waited for at most where it does not say.
 const LATER: (u32, Duration) = (8, Duration::from_secs(1));
+
 /// What stays as it is in a path or a query.
 const PLAIN: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+
 /// Versions of Nova's API: the oldest that tells all that is needed (that of Rocky, 2018), and the newest that is known.
 const MICROVERSIONS: (u32, u32) = (62, 90);
 
@@ -405,6 +409,41 @@ fn http_date(text: &str) -> Option<SystemTime> {
     let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     let month = months.iter().position(|name| *name == month)? + 1;
     crate::time::parse(&format!("{year}-{month:02}-{day}T{clock}"))
+}
+
+#[derive(Deserialize)]
+struct Networks {
+    networks: Vec<Network>,
+}
+
+#[derive(Deserialize)]
+struct Network {
+    id: String,
+}
+
+/// The id of the network of this name or id; `auto` and `none` stand for themselves.
+pub(crate) fn find(session: &Session, wanted: &str, limit: Limit) -> Result<String, OpenStackError> {
+    if matches!(wanted, "auto" | "none") {
+        return Ok(wanted.to_owned());
+    }
+    for field in ["id", "name"] {
+        let path = format!("networks?fields=id&{field}={}", encoded(wanted));
+        let call = Call { service: Service::Network, ..Call::get(path) };
+        let mut found = session.get::<Networks>(&call, limit)?.0.networks;
+        match (found.pop(), found.len()) {
+            (Some(network), 0) => return Ok(network.id),
+            (Some(_), _) => {
+                let why =
+                    format!("several networks are named {wanted}: give the id in network= of the address");
+                return Err(OpenStackError::Settings(why));
+            }
+            _ => {}
+        }
+    }
+    let why = format!(
+        "there is no network {wanted}: see `openstack network list` and network= of the address, which takes auto and none as well"
+    );
+    Err(OpenStackError::Settings(why))
 }
 
 #[cfg(test)]

@@ -9,8 +9,8 @@ use virtbench_https::{Limit, Polling};
 use crate::client::OpenStack;
 use crate::error::OpenStackError;
 use crate::fault::{Fault, FaultKind};
+use crate::looks::{OperationTimes, Parts};
 use crate::session::{Call, encoded};
-use crate::times::{OperationTimes, Parts};
 
 /// A call that was answered: for which server, and by which request.
 pub(crate) struct Step<'a> {

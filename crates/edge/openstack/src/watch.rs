@@ -10,10 +10,9 @@ use virtbench_https::Limit;
 use crate::error::OpenStackError;
 use crate::fault::FaultKind;
 use crate::looks::{Cost, Pace};
-use crate::pages;
 use crate::server::Server;
 use crate::session::{Call, Session, encoded};
-use crate::time;
+use crate::{server, time};
 
 /// Of the time of each operation that is followed, this share at most is the cloud's for answers to looks: one in twenty.
 const SHARE: u32 = 20;
@@ -204,7 +203,7 @@ fn changes(
     let mut clock = since;
     if let Some(since) = since {
         let path = format!("servers/detail?changes-since={}", encoded(&time::written(since - OVERLAP)));
-        let reading = pages::each(session, &Call::get(path), limit, |server: Server| {
+        let reading = server::each(session, &Call::get(path), limit, |server: Server| {
             if ids.contains(&server.id) {
                 found.insert(server.id.clone(), Some(server).filter(|server| !server.is_gone()));
             }

@@ -8,15 +8,13 @@ use serde_json::Value;
 use virtbench_https::{Limit, Polling, Secret};
 
 use crate::address::Address;
-use crate::disk::Disk;
-use crate::effect::{Effect, power};
-use crate::error::ProxmoxError;
-use crate::fault::FaultKind;
+use crate::effect::{Disk, Effect, power};
+use crate::error::{FaultKind, ProxmoxError};
 use crate::inventory::{Machine, Node, Place, Power, Storage, is_true, outer_address};
 use crate::operation::{Operation, free_slot};
 use crate::session::{Answered, Call, Session, encoded};
 use crate::task;
-use crate::upid::Upid;
+use crate::task::Upid;
 
 /// How long a server that is back may take to show what it has done.
 const SETTLE: Duration = Duration::from_secs(5);

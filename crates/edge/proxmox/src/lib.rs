@@ -21,24 +21,20 @@
 
 mod address;
 mod client;
-mod disk;
 mod effect;
 mod error;
-mod fault;
 mod inventory;
 mod local;
 mod operation;
 mod session;
 mod task;
-mod upid;
 
 pub use address::{Address, PASSWORD_VARIABLE};
 pub use client::{OperationTimes, Proxmox};
-pub use disk::Disk;
-pub use error::ProxmoxError;
-pub use fault::{Fault, FaultKind};
+pub use effect::Disk;
+pub use error::{Fault, FaultKind, ProxmoxError};
 pub use inventory::{Machine, Node, Place, Power, Storage};
 pub use local::LocalProxmox;
 pub use operation::{NewMachine, Operation};
-pub use upid::Upid;
+pub use task::Upid;
 pub use virtbench_https::{Limit, Secret, Trust};

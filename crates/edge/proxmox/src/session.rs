@@ -9,8 +9,7 @@ use serde_json::Value;
 use virtbench_https::{Answer, Ask, HttpsServer, Limit, Secret, through_outages};
 
 use crate::address::Address;
-use crate::error::ProxmoxError;
-use crate::fault::{Fault, FaultKind};
+use crate::error::{Fault, FaultKind, ProxmoxError};
 
 /// One call takes no longer than this, whatever its deadline.
 const LONGEST_CALL: Duration = Duration::from_secs(60);

@@ -12,18 +12,16 @@ use crate::address::{Address, PlaceNames};
 use crate::cluster::{self, Cluster};
 use crate::devices::{self, Hardware};
 use crate::effect::Effect;
-use crate::error::VsphereError;
-use crate::fault::{Fault, FaultKind};
+use crate::error::{Fault, FaultKind, VsphereError};
 use crate::inventory::{Inventory, MACHINE, Machine, MachineChange};
 use crate::operation::{Disk, Operation, Slot};
 use crate::outage::through_outages;
 use crate::properties::{self, Of};
-use crate::reference::Reference;
 use crate::reply;
+use crate::reply::Reference;
 use crate::session::{About, Answered, Session};
 use crate::task::Progress;
 use crate::tracker::Tracker;
-use crate::updates;
 
 /// Whether an operation's effect is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -160,7 +158,7 @@ impl Vsphere {
     pub fn follow(&self, until: Instant) -> Result<Followed<'_>, VsphereError> {
         let limit = Limit::at(until);
         let view = self.view("VirtualMachine", limit)?;
-        let collector = updates::Collector::create(&self.session, &[MACHINE], &view, limit)?;
+        let collector = properties::Collector::create(&self.session, &[MACHINE], &view, limit)?;
         Ok(Followed { session: &self.session, collector, inventory: Inventory::default() })
     }
 
@@ -381,7 +379,7 @@ impl Drop for Vsphere {
 /// All VMs, kept up to date by the server's updates.
 pub struct Followed<'a> {
     session: &'a Session,
-    collector: updates::Collector,
+    collector: properties::Collector,
     inventory: Inventory,
 }
 
@@ -392,8 +390,8 @@ impl Followed<'_> {
     /// The server does not say, or the session had expired: then follow anew.
     pub fn next(&mut self, wait: Duration, until: Instant) -> Result<bool, VsphereError> {
         let take = |machine: Reference, change, object: Node<'_, '_>| match change {
-            updates::Change::Gone => Ok(MachineChange::gone(machine)),
-            updates::Change::Is => MachineChange::read(machine, updates::changed(object)),
+            properties::Change::Gone => Ok(MachineChange::gone(machine)),
+            properties::Change::Is => MachineChange::read(machine, properties::changed(object)),
         };
         let (changes, more) = self.collector.wait(self.session, wait, Limit::at(until), take)?.value;
         changes.into_iter().for_each(|change| self.inventory.apply(change));

@@ -8,11 +8,10 @@ use roxmltree::Node;
 use virtbench_https::Limit;
 
 use crate::address::PlaceNames;
-use crate::error::VsphereError;
-use crate::fault::Fault;
+use crate::error::{Fault, VsphereError};
 use crate::properties::{self, Of, PropertySet};
-use crate::reference::Reference;
 use crate::reply;
+use crate::reply::Reference;
 use crate::request::Request;
 use crate::session::Session;
 

@@ -4,8 +4,8 @@ use roxmltree::Node;
 
 use crate::inventory::Power;
 use crate::properties::{self, PropertySet};
-use crate::reference::Reference;
 use crate::reply;
+use crate::reply::Reference;
 
 /// What should be seen of a VM.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,14 +8,13 @@ use roxmltree::Node;
 use virtbench_https::Limit;
 
 use crate::client::{OperationTimes, Vsphere};
-use crate::error::VsphereError;
-use crate::fault::FaultKind;
+use crate::error::{FaultKind, VsphereError};
 use crate::inventory::Machine;
 use crate::operation::Operation;
 use crate::outage::through_outages;
 use crate::properties::{self, PropertySet};
-use crate::reference::Reference;
 use crate::reply;
+use crate::reply::Reference;
 
 /// How long a server that is back may take to show what it has done.
 const SETTLE: Duration = Duration::from_secs(3);

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use roxmltree::Node;
 
 use crate::properties::PropertySet;
-use crate::reference::Reference;
 use crate::reply;
+use crate::reply::Reference;
 
 /// The key of a VM's configuration that says which run made it, and for which VM.
 pub const LABEL_KEY: &str = "virtbench.run";
@@ -192,12 +192,15 @@ mod tests {
     use roxmltree::Document;
 
     use super::*;
-    use crate::updates;
+    use crate::properties;
 
     fn change(id: &str, set: &str) -> Result<MachineChange, String> {
         let text = format!("<objectSet>{set}</objectSet>");
         let document = Document::parse(&text).unwrap();
-        MachineChange::read(Reference::new("VirtualMachine", id), updates::changed(document.root_element()))
+        MachineChange::read(
+            Reference::new("VirtualMachine", id),
+            properties::changed(document.root_element()),
+        )
     }
 
     fn set(name: &str, value: &str) -> String {

@@ -3,7 +3,7 @@
 use crate::cluster::Cluster;
 use crate::effect::Effect;
 use crate::inventory::{LABEL_KEY, Power};
-use crate::reference::Reference;
+use crate::reply::Reference;
 use crate::request::{Arguments, Request};
 
 /// An operation, and on what.

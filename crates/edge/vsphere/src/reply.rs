@@ -1,11 +1,14 @@
-//! Answers of the API, read from XML.
+//! Answers of the API, read from XML: objects, points in time and faults.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use quick_xml::Reader;
 use quick_xml::events::Event;
 use roxmltree::{Document, Node, ParsingOptions};
 
-use crate::fault::Fault;
-use crate::reference::Reference;
+use crate::error::Fault;
 
 /// Elements, attributes and texts of an answer at most: memory is bounded by it.
 const MOST_NODES: u32 = 4_000_000;
@@ -101,12 +104,67 @@ pub(crate) fn returned(response: Node<'_, '_>) -> Result<Reference, String> {
     reference(value)
 }
 
+/// A managed object reference: what kind of object it is and which.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Reference {
+    kind: Arc<str>,
+    id: Arc<str>,
+}
+
+impl Reference {
+    /// The object of this kind with this identifier, such as `VirtualMachine` and `vm-12`.
+    #[must_use]
+    pub fn new(kind: &str, id: &str) -> Self {
+        Self { kind: kind.into(), id: id.into() }
+    }
+
+    /// What kind of object.
+    #[must_use]
+    pub fn kind(&self) -> &str {
+        &self.kind
+    }
+
+    /// Its name among all of its kind, such as `vm-42`.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+}
+
+impl fmt::Display for Reference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.kind, self.id)
+    }
+}
+
+/// Reads an `xsd:dateTime` such as `2026-11-23T09:24:18.123456Z` or one with an offset from UTC. One without a zone is
+/// taken for UTC.
+pub(crate) fn parse(text: &str) -> Option<SystemTime> {
+    let text = text.trim();
+    let clock = text.find('T')?;
+    let zone = text.get(clock..)?.find(['Z', '+', '-']).map_or(text.len(), |at| clock + at);
+    let (local, zone) = text.split_at_checked(zone)?;
+    let moment = humantime::parse_rfc3339(&format!("{local}Z")).ok()?;
+    let (ahead, offset) = match zone.chars().next() {
+        None | Some('Z') => return Some(moment),
+        Some(sign) => (sign == '+', offset(zone.get(1..)?)?),
+    };
+    if ahead { moment.checked_sub(offset) } else { moment.checked_add(offset) }
+}
+
+/// Hours and minutes, such as `02:00`.
+fn offset(text: &str) -> Option<Duration> {
+    let (hours, minutes) = text.split_once(':')?;
+    let (hours, minutes): (u64, u64) = (hours.parse().ok()?, minutes.parse().ok()?);
+    (hours <= 14 && minutes < 60).then(|| Duration::from_secs(hours * 3600 + minutes * 60))
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::fault::FaultKind;
+    use crate::error::FaultKind;
 
     fn envelope(body: &str) -> String {
         format!(
@@ -177,6 +235,34 @@ mod tests {
             }
             damaged.truncate(length);
             let _ = read(&damaged, returned);
+        }
+    }
+
+    #[test]
+    fn zones_are_minded() {
+        let utc = parse("2026-11-23T09:24:18.25Z").unwrap();
+        assert_eq!(parse("2026-11-23T11:24:18.25+02:00"), Some(utc));
+        assert_eq!(parse("2026-11-23T04:54:18.25-04:30"), Some(utc));
+        assert_eq!(parse("2026-11-23T09:24:18.25"), Some(utc));
+        assert!(
+            utc.duration_since(parse("2026-11-23T09:24:18Z").unwrap()).unwrap() == Duration::from_millis(250)
+        );
+        for wrong in [
+            "",
+            "T",
+            "2026-11-23",
+            "2026-11-23T25:00:00Z",
+            "2026-11-23T09:24:18+99:00",
+            "2026-11-23T09:24:18+2",
+        ] {
+            assert_eq!(parse(wrong), None, "{wrong}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_a_time_or_none(text in "\\PC{0,40}|[0-9T:+Z.-]{0,40}") {
+            let _ = parse(&text);
         }
     }
 }

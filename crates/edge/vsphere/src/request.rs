@@ -3,7 +3,7 @@
 use quick_xml::Writer;
 use quick_xml::events::{BytesEnd, BytesStart, BytesText, Event};
 
-use crate::reference::Reference;
+use crate::reply::Reference;
 
 /// A call: what is asked of which object. It may hold a password and is not printed.
 pub(crate) struct Request {

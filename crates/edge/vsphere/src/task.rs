@@ -4,11 +4,10 @@ use std::time::{Duration, SystemTime};
 
 use roxmltree::Node;
 
-use crate::fault::Fault;
+use crate::error::Fault;
 use crate::properties::{self, PropertySet};
-use crate::reference::Reference;
 use crate::reply;
-use crate::time;
+use crate::reply::Reference;
 
 /// What is read of a task.
 pub(crate) const TASK: PropertySet = PropertySet { kind: "Task", paths: &["info"] };
@@ -46,7 +45,7 @@ impl Task {
 
     /// Reads a `TaskInfo`.
     pub fn read(info: Node<'_, '_>) -> Result<Self, String> {
-        let moment = |name: &str| reply::text(info, name).and_then(time::parse);
+        let moment = |name: &str| reply::text(info, name).and_then(reply::parse);
         let progress = match reply::text(info, "state") {
             Some("queued" | "running") => Progress::Open,
             Some("success") => {
@@ -89,7 +88,7 @@ mod tests {
     use roxmltree::Document;
 
     use super::*;
-    use crate::fault::FaultKind;
+    use crate::error::FaultKind;
 
     fn read(info: &str) -> Result<Task, String> {
         let text = format!("<val xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\">{info}</val>");

@@ -11,16 +11,14 @@ use std::time::{Duration, Instant};
 use roxmltree::Node;
 use virtbench_https::Limit;
 
-use crate::error::VsphereError;
-use crate::fault::Fault;
+use crate::error::{Fault, VsphereError};
 use crate::outage::through_outages;
-use crate::properties::{self, PropertySet};
-use crate::reference::Reference;
+use crate::properties::{self, Change, Collector, PropertySet};
 use crate::reply;
+use crate::reply::Reference;
 use crate::request::Request;
 use crate::session::{self, Session};
 use crate::task::{self, Progress, STATE, TASK, Task};
-use crate::updates::{self, Change, Collector};
 
 /// Pauses before a task is asked for. What is over by then is not put on the list.
 const SHORT: [Duration; 4] =
@@ -355,7 +353,7 @@ struct News {
 }
 
 fn read(object: Reference, change: Change, node: Node<'_, '_>) -> Result<News, String> {
-    let state = updates::changed(node).find(|(path, _)| *path == "info.state");
+    let state = properties::changed(node).find(|(path, _)| *path == "info.state");
     let state = state.and_then(|(_, state)| state?.text());
     Ok(News { object, gone: change == Change::Gone, over: state.is_some_and(task::is_over) })
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::act::Until;
+use crate::day::Until;
 
 /// The longest line that either side takes, in bytes.
 pub const LONGEST_LINE: usize = 64 << 10;

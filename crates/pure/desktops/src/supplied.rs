@@ -1,7 +1,6 @@
 //! The days that come with the project.
 
-use crate::day::Day;
-use crate::error::DayError;
+use crate::day::{Day, DayError};
 
 /// A day that comes with the project.
 #[derive(Debug, Clone, Copy)]

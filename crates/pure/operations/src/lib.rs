@@ -5,16 +5,12 @@
 //! not is owed and comes as soon as it is. [`Arrivals`] says when each is meant to start.
 //! [`steady_window`] and [`judged`] judge a piece of them.
 
-mod arrivals;
 mod chooser;
-mod judge;
 mod mix;
 mod throughput;
 mod vms;
 
-pub use arrivals::Arrivals;
-pub use chooser::Chooser;
-pub use judge::judged;
+pub use chooser::{Arrivals, Chooser};
 pub use mix::{Mix, MixError};
-pub use throughput::{Span, steady_window};
+pub use throughput::{Span, judged, steady_window};
 pub use vms::{Choice, Rules, Settled, VmState, Vms};

@@ -8,7 +8,6 @@ mod latency;
 mod random;
 mod responses;
 mod scaled;
-mod window;
 
 pub use bytes::{ByteSizeError, format_bytes, parse_bytes};
 pub use duration::{DurationError, format_duration_ns, parse_duration_ns, parse_positive_duration_ns};
@@ -16,6 +15,5 @@ pub use latency::{
     CodecError, LATENCY_CEILING_NS, LatencyRecorder, LatencySummary, decode_histogram, encode_histogram,
 };
 pub use random::{Random, SeedSequence};
-pub use responses::{Counted, Ending, Responses};
+pub use responses::{Counted, Ending, Responses, Window};
 pub use scaled::{format_about_bytes, format_latency_ns, rounded};
-pub use window::Window;

@@ -1,7 +1,6 @@
-//! Response times of what was asked for, whether it ended or not.
+//! Response times of what was asked for, whether it ended or not, and when operations count.
 
 use crate::latency::{CodecError, LatencyRecorder, LatencySummary};
-use crate::window::Window;
 
 /// How an operation ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -137,12 +136,43 @@ impl Responses {
     }
 }
 
+/// When operations count: those that end in it, and those that should have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    /// Begin, in nanoseconds of the monotonic clock.
+    pub start_ns: u64,
+    /// End; what ends then does not count any more.
+    pub end_ns: u64,
+}
+
+impl Window {
+    /// Whether what ends at this moment counts; in nanoseconds of the monotonic clock.
+    #[must_use]
+    pub fn contains(self, at_ns: u64) -> bool {
+        (self.start_ns..self.end_ns).contains(&at_ns)
+    }
+
+    /// Which second of measuring a moment that counts lies in.
+    #[must_use]
+    pub fn second(self, at_ns: u64) -> u64 {
+        at_ns.saturating_sub(self.start_ns) / 1_000_000_000
+    }
+
+    /// Which second of measuring is the last.
+    #[must_use]
+    pub fn last_second(self) -> u64 {
+        self.second(self.end_ns.saturating_sub(1))
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
 
+    use super::*;
+
     const SECOND: u64 = 1_000_000_000;
+
     const WINDOW: Window = Window { start_ns: 5 * SECOND, end_ns: 15 * SECOND };
 
     #[test]

@@ -7,9 +7,8 @@ use virtbench_mark::{Owner, RunId};
 use virtbench_openstack::{Address, Flavor, Image, Limit};
 use virtbench_record::{FailureKind, PlatformFacts};
 
-use super::owned::{failure, keeper};
+use super::owned::{failure, keeper, open, owned_things, remove};
 use super::platform::{Made, OnOpenStack};
-use super::sweep::{open, owned_things, remove};
 use crate::platform::{Failure, RunVms};
 
 /// Names that an error lists at most.

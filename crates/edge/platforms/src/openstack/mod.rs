@@ -4,8 +4,7 @@ mod connect;
 mod guest_machine;
 mod owned;
 mod platform;
-mod sweep;
 
 pub use guest_machine::OpenStackGuest;
+pub(crate) use owned::{remove_dead, runs_on};
 pub use platform::OnOpenStack;
-pub(crate) use sweep::{remove_dead, runs_on};

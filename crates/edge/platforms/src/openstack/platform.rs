@@ -13,8 +13,7 @@ use virtbench_openstack::{
 use virtbench_operations::VmState;
 use virtbench_record::{CloneKind, FailureKind, JobFigure, OperationKind, Phase, Phases, PlatformFacts};
 
-use super::owned::{DISK, Owned, SNAPSHOT, VM, add, failure, nanoseconds};
-use super::sweep::remove;
+use super::owned::{DISK, Owned, SNAPSHOT, VM, add, failure, nanoseconds, remove};
 use crate::keeper::Keeper;
 use crate::platform::{Action, Failure, JobTold, Performed, Platform, RunVms, check_name};
 

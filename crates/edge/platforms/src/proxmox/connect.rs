@@ -9,9 +9,8 @@ use virtbench_proxmox::{Address, Limit, Machine, Node, Storage};
 use virtbench_record::{FailureKind, PlatformFacts};
 
 use super::failure::{failure, open};
-use super::owned::{Numbers, Owned, keeper};
+use super::owned::{Numbers, Owned, keeper, owned_machines, remove};
 use super::platform::{OnProxmox, ProxmoxOptions, Template};
-use super::sweep::{owned_machines, remove};
 use crate::platform::{Failure, RunVms};
 
 impl OnProxmox {

@@ -5,8 +5,7 @@ mod failure;
 mod guest_machine;
 mod owned;
 mod platform;
-mod sweep;
 
 pub use guest_machine::ProxmoxGuest;
+pub(crate) use owned::{remove_dead, runs_on};
 pub use platform::{OnProxmox, ProxmoxOptions};
-pub(crate) use sweep::{remove_dead, runs_on};

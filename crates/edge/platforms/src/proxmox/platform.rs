@@ -14,8 +14,7 @@ use virtbench_proxmox::{
 use virtbench_record::{CloneKind, FailureKind, OperationKind, Phases, PlatformFacts};
 
 use super::failure::{add, failure};
-use super::owned::{Numbers, Owned, TAG, VM};
-use super::sweep::remove;
+use super::owned::{Numbers, Owned, TAG, VM, remove};
 use crate::keeper::Keeper;
 use crate::platform::{Action, Failure, Performed, Platform, RunVms, check_name, on_openstack_only};
 

@@ -9,9 +9,8 @@ use virtbench_record::{FailureKind, PlatformFacts};
 use virtbench_vsphere::{Address, Cluster, Inventory, Reference, Vsphere};
 
 use super::done::{failure, open};
-use super::owned::{Owned, in_words, keeper, shape_of};
+use super::owned::{Owned, in_words, keeper, remove, shape_of};
 use super::platform::OnVsphere;
-use super::sweep::remove;
 use crate::platform::{Failure, RunVms};
 
 /// What the VMs of a run are made of.

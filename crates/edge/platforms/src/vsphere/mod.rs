@@ -4,8 +4,7 @@ mod connect;
 mod done;
 mod owned;
 mod platform;
-mod sweep;
 
 pub use connect::VsphereOptions;
+pub(crate) use owned::{remove_dead, runs_on};
 pub use platform::OnVsphere;
-pub(crate) use sweep::{remove_dead, runs_on};

@@ -12,8 +12,7 @@ use virtbench_record::{CloneKind, FailureKind, OperationKind, Phase, PlatformFac
 use virtbench_vsphere::{Cluster, Disk, Machine, Operation, Power, Reference, Shape, Until, Vsphere};
 
 use super::done::{CallResult, failure, nanoseconds};
-use super::owned::{Owned, VM, give_shape};
-use super::sweep::remove;
+use super::owned::{Owned, VM, give_shape, remove};
 use crate::keeper::Keeper;
 use crate::platform::{Action, Failure, Performed, Platform, RunVms, check_name, elsewhere_only};
 

@@ -12,7 +12,7 @@ use virtbench_record::HostFacts;
 use virtbench_units::format_bytes;
 
 use super::address::SshHost;
-use super::remote_agent::RemoteAgent;
+use super::remote_agent::{OrderlyAgent, RemoteAgent};
 use crate::appliance::ApplianceParts;
 use crate::connection::{Connection, ConnectionError};
 use crate::machine::LabError;
@@ -27,10 +27,8 @@ const NAME: &str = "ssh";
 /// # Errors
 /// It cannot be reached, or something is missing there, with the next step.
 pub fn check_ssh_host(host: &SshHost) -> Result<(), MachineError> {
-    let mut agent = RemoteAgent::start(NAME, &host.address.clone().with_agent_name(KEEPER))?;
-    check_bridge(&mut agent, host)?;
-    agent.end(NAME);
-    Ok(())
+    let mut agent = OrderlyAgent::start(NAME, &host.address.clone().with_agent_name(KEEPER))?;
+    check_bridge(&mut agent, host)
 }
 
 fn check_bridge(agent: &mut RemoteAgent, host: &SshHost) -> Result<(), MachineError> {
@@ -49,14 +47,8 @@ pub struct SshAppliances {
     files: BTreeMap<PathBuf, String>,
     /// The number of the next appliance.
     next: AtomicUsize,
-    keeper: RemoteAgent,
-}
-
-impl Drop for SshAppliances {
-    fn drop(&mut self) {
-        // So that its files are gone when the run is.
-        self.keeper.end(NAME);
-    }
+    /// Its files are gone when the run is.
+    _keeper: OrderlyAgent,
 }
 
 impl SshAppliances {
@@ -73,7 +65,7 @@ impl SshAppliances {
     ) -> Result<Self, LabError> {
         let failed = |source| LabError::of(&host.address.to_string(), source);
         let address = host.address.clone().with_agent_name(KEEPER);
-        let mut keeper = RemoteAgent::start(NAME, &address).map_err(failed)?;
+        let mut keeper = OrderlyAgent::start(NAME, &address).map_err(failed)?;
         check_bridge(&mut keeper, host).map_err(failed)?;
         let facts = keeper.connection.facts(".").map_err(|error| failed(keeper.process.explain(error)))?;
         let mut sent = BTreeMap::new();
@@ -92,7 +84,7 @@ impl SshAppliances {
             })?;
             sent.insert(path.clone(), name);
         }
-        Ok(Self { host: host.clone(), facts, files: sent, next: AtomicUsize::new(0), keeper })
+        Ok(Self { host: host.clone(), facts, files: sent, next: AtomicUsize::new(0), _keeper: keeper })
     }
 
     /// What a reader should know of it.
@@ -131,7 +123,7 @@ impl SshAppliances {
             bridge: self.host.bridge.clone(),
         };
         let address = self.host.address.clone().enclosing(&format!("{KEEPER}-{number}"));
-        let mut agent = RemoteAgent::start(parts.name, &address)?;
+        let mut agent = OrderlyAgent::start(parts.name, &address)?;
         let enclosed = agent.connection.enclose(order).map_err(|error| agent.process.explain(error))?;
         Ok(EnclosedAppliance { agent, enclosed, boot: begun.elapsed(), network: self.host.network() })
     }
@@ -147,7 +139,8 @@ impl SshAppliances {
 /// An appliance in an enclosure there. Dropping it ends it in good order, within a time limit, with all that it has there.
 #[derive(Debug)]
 pub(crate) struct EnclosedAppliance {
-    agent: RemoteAgent,
+    /// Its services and its data are gone once it has ended.
+    agent: OrderlyAgent,
     /// What it has got.
     pub(crate) enclosed: Enclosed,
     pub(crate) boot: Duration,
@@ -166,13 +159,6 @@ impl EnclosedAppliance {
 
     pub(crate) fn explain(&mut self, error: ConnectionError) -> MachineError {
         self.agent.process.explain(error)
-    }
-}
-
-impl Drop for EnclosedAppliance {
-    fn drop(&mut self) {
-        // Its services and its data are gone once its agent has ended.
-        self.agent.end(NAME);
     }
 }
 

@@ -52,7 +52,11 @@ impl Ssh {
             return Err(MachineError::Lacking { why: error.to_string() });
         }
         let mut agent = RemoteAgent::start(&self.name, &self.address)?;
-        let facts = agent.connection.facts(".").map_err(|error| agent.process.explain(error))?;
+        let facts = agent.connection.facts(".").map_err(|error| {
+            let why = agent.process.explain(error);
+            agent.end(&self.name);
+            why
+        })?;
         Ok(SshMachine {
             name: self.name.clone(),
             target: self.target.clone(),

@@ -1,6 +1,7 @@
 //! An agent on another machine, over one ssh connection: logins that wait for each other, and a controller that is known to run still.
 
 use std::io::{self, Write};
+use std::ops::{Deref, DerefMut};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::process::Command;
@@ -132,6 +133,43 @@ impl RemoteAgent {
             left.agent_removes_it = told;
         }
         self.process.end_within(if told { LIMIT } else { Duration::ZERO });
+    }
+}
+
+/// An agent that is ended in good order with this value, whatever failed meanwhile: its files there are gone then.
+#[derive(Debug)]
+pub(crate) struct OrderlyAgent {
+    agent: RemoteAgent,
+    name: String,
+}
+
+impl OrderlyAgent {
+    /// Logs in, as [`RemoteAgent::start`] does.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn start(name: &str, address: &SshAddress) -> Result<Self, MachineError> {
+        RemoteAgent::start(name, address).map(|agent| Self { agent, name: name.to_owned() })
+    }
+}
+
+impl Deref for OrderlyAgent {
+    type Target = RemoteAgent;
+
+    fn deref(&self) -> &RemoteAgent {
+        &self.agent
+    }
+}
+
+impl DerefMut for OrderlyAgent {
+    fn deref_mut(&mut self) -> &mut RemoteAgent {
+        &mut self.agent
+    }
+}
+
+impl Drop for OrderlyAgent {
+    fn drop(&mut self) {
+        self.agent.end(&self.name);
     }
 }
 

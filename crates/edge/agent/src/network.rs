@@ -259,7 +259,7 @@ impl Far<'_> {
     /// still in buffers, so both directions are counted where the bytes are handed over, in the middle of a steady flow.
     fn streams(&self, streams: u32, kind: u8, measuring: impl FnOnce()) -> io::Result<NetworkOutcome> {
         if !(1..=MOST_STREAMS_SENT).contains(&streams) {
-            let why = format!("{streams} streams: 1 to {MOST_STREAMS} are possible");
+            let why = format!("{streams} streams: 1 to {MOST_STREAMS_SENT} are possible");
             return Err(io::Error::new(ErrorKind::InvalidInput, why));
         }
         let connections: Vec<TcpStream> =
@@ -492,6 +492,9 @@ mod tests {
             let error = measure_to(&order(port, traffic), &never, || ()).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidInput, "{traffic:?}");
         }
+        let most = format!("1 to {MOST_STREAMS_SENT} are");
+        let error = measure_to(&order(port, Traffic::To { streams: MOST_STREAMS_SENT + 1 }), &never, || ());
+        assert!(error.unwrap_err().to_string().contains(&most));
     }
 
     #[test]

@@ -188,7 +188,7 @@ fn end(pools: &mut [Pool], told: &Receiver<Event>) {
     await_ends(pools, told, ALL_END_LIMIT);
     for pool in &*pools {
         if let Some(process) = pool.running.as_ref().and_then(|running| running.process.as_ref()) {
-            tell!("virtbench fence: pool {}: not ended after {END_LIMIT:?}: it is killed", pool.name);
+            tell!("virtbench fence: pool {}: not ended after {ALL_END_LIMIT:?}: it is killed", pool.name);
             process.kill();
         }
     }

@@ -448,7 +448,11 @@ fn what_keeps_a_root_from_being_built_is_said_with_the_next_step() {
         &["together", "Conflicts"],
     );
     refused(other("\npackages =", "\npackage ="), 2, &["other.toml", "line 4"]);
-    refused(cache.run(&["build", "mariadv"]), 2, &["there is no recipe mariadv", "postgresql"]);
+    let own = cache.path("config/virtbench/appliances");
+    fs::create_dir_all(&own).unwrap();
+    fs::write(own.join("broken.toml"), "no recipe").unwrap();
+    let said = ["there is no recipe mariadv", "postgresql", "\nleft out: ", "broken.toml"];
+    refused(cache.run(&["build", "mariadv"]), 2, &said);
     refused(cache.run(&["shell", "redis"]), 2, &["redis was not built yet: virtbench appliance build redis"]);
 
     let recipe = cache.recipe();

@@ -197,17 +197,21 @@ pub fn find_recipe(name: &str) -> Result<FoundRecipe, StudyError> {
     if let Some(path) = of_user.filter(|path| path.exists()) {
         return read(&path);
     }
-    let supplied = supplied::find(name).ok_or_else(|| {
-        let known: Vec<String> =
-            all_recipes(&mut |_| ()).into_iter().map(|found| found.recipe.name).collect();
-        let here =
-            folder().map_or_else(|| "~/.config/virtbench/appliances".into(), |it| it.display().to_string());
-        StudyError::input(format!(
-            "there is no recipe {name}: choose {}, name a file, or put {name}.toml into {here}",
-            known.join(", ")
-        ))
-    })?;
+    let supplied = supplied::find(name).ok_or_else(|| no_recipe(name))?;
     supplied.recipe().map(|recipe| FoundRecipe { recipe, file: None }).map_err(StudyError::input)
+}
+
+/// What there is instead, with the user's files that cannot be used: the wanted one may be among them.
+fn no_recipe(name: &str) -> StudyError {
+    let mut left_out = String::new();
+    let known = all_recipes(&mut |error| left_out += &format!("\nleft out: {error}"));
+    let known: Vec<String> = known.into_iter().map(|found| found.recipe.name).collect();
+    let here =
+        folder().map_or_else(|| "~/.config/virtbench/appliances".into(), |it| it.display().to_string());
+    StudyError::input(format!(
+        "there is no recipe {name}: choose {}, name a file, or put {name}.toml into {here}{left_out}",
+        known.join(", ")
+    ))
 }
 
 /// The recipe that a study's file names: a recipe's file is looked for beside it.

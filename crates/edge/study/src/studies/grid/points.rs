@@ -77,9 +77,9 @@ impl InOrder<PointRecord> for Points<'_> {
                     self.machines.discard(step.environment);
                 }
                 measured => {
-                    let point = step.point;
-                    tracing::debug!(environment, %point, repetition = step.repetition, "measured");
-                    return measured;
+                    let record = measured?;
+                    tracing::debug!(environment, point = %step.point, repetition = step.repetition, "measured");
+                    return Ok(record);
                 }
             }
         }

@@ -3,19 +3,20 @@
 # select before it reads, which costs a guest of User Mode Linux a second system call; from 3.17 on it waits in read, as virtbench's agent
 # does. It runs where its folder is copied to. Running it again does nothing.
 set -euo pipefail
+cd "$(dirname "$0")"
 export LC_ALL=C
+. ./other-release.sh
 
-suite=trixie
+release=trixie
 packages=(iperf3 libiperf0 libc6 libsctp1 libssl3t64 libzstd1 zlib1g)
 cache=${VIRTBENCH_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/virtbench}
-keys=/usr/share/keyrings/debian-archive-keyring.gpg
 
 fail() { echo "setup-iperf3: $*" >&2; exit 1; }
 [[ $(uname -m) == x86_64 ]] || { echo "setup-iperf3: guests of User Mode Linux run on x86_64 only: left out"; exit 0; }
 mkdir -p "$cache"
 exec 9>"$cache/.setup.lock"
 flock -w 600 9 || fail "another set-up has been running for ten minutes"
-stamp="$suite $(cksum <"$0")"
+stamp="$release $(cksum <setup-iperf3.sh)"
 if [[ -f $cache/iperf3/package && $(<"$cache/iperf3/package") == "$stamp" ]]; then
   echo "$("$cache/iperf3/iperf3" --version | head -n 1) is in $cache/iperf3 already"
   exit 0
@@ -23,14 +24,8 @@ fi
 
 work=$(mktemp -d "$cache/setup.XXXXXX")
 trap 'rm -rf "$work"' EXIT
-mkdir -p "$work"/{lists/partial,cache/archives/partial,debs,all,iperf3/library}
-echo "deb [signed-by=$keys] http://deb.debian.org/debian $suite main" >"$work/sources.list"
-apt() {
-  apt-get -qq -o APT::Sandbox::User=root -o Dir::Etc::SourceList="$work/sources.list" -o Dir::Etc::SourceParts=- \
-    -o Dir::State::Lists="$work/lists" -o Dir::Cache="$work/cache" "$@"
-}
-apt update || fail "the packages of $suite cannot be fetched"
-(cd "$work/debs" && apt download "${packages[@]}") || fail "the packages of $suite cannot be fetched"
+mkdir -p "$work"/{all,iperf3/library}
+fetch_packages "$release" "$work" "${packages[@]}" || fail "the packages of $release cannot be fetched"
 for deb in "$work"/debs/*.deb; do dpkg -x "$deb" "$work/all"; done
 to=$work/iperf3
 cp -L "$work/all"/usr/lib/x86_64-linux-gnu/{ld-linux-x86-64.so.2,lib{c,m,crypto,iperf,sctp,z,zstd}.so.[0-9]} "$to/library/"

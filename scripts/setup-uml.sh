@@ -5,12 +5,13 @@
 # processors. Else it is that of Debian's next release or of unstable, with the C library that it needs beside it. Kept are the program
 # and the modules of virtual devices and overlays with all they depend on. Running it again does nothing.
 set -euo pipefail
+cd "$(dirname "$0")"
 export PATH="$PATH:/usr/sbin:/sbin" LC_ALL=C
+. ./other-release.sh
 
 package=user-mode-linux
 cache=${VIRTBENCH_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/virtbench}
 kept='^kernel/(drivers/(block|char|net|virtio)|fs/(overlayfs|fuse)|crypto|lib)[/.]'
-keys=/usr/share/keyrings/debian-archive-keyring.gpg
 
 fail() { echo "setup-uml: $*" >&2; exit 1; }
 [[ $(uname -m) == x86_64 ]] || { echo "setup-uml: User Mode Linux runs on x86_64 only: left out"; exit 0; }
@@ -21,7 +22,7 @@ done
 mkdir -p "$cache"
 exec 9>"$cache/.setup.lock"
 flock -w 600 9 || fail "another set-up has been running for ten minutes"
-stamp="$package $(cksum <"$0") $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1)"
+stamp="$package $(cksum <setup-uml.sh) $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1)"
 if [[ -f $cache/uml/package && $(<"$cache/uml/package") == "$stamp" ]]; then
   echo "User Mode Linux $("$cache/uml/usr/bin/linux.uml" --version) is in $cache/uml already"
   exit 0
@@ -31,27 +32,16 @@ work=$(mktemp -d "$cache/setup.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 chmod 755 "$work"
 
-# apt with the packages of a suite and nothing of this machine's: at SUITE.
-at() {
-  local suite=$1
-  shift
-  apt-get -qq -o APT::Sandbox::User=root -o Dir::Etc::SourceList="$work/$suite.list" -o Dir::Etc::SourceParts=- \
-    -o Dir::State::Lists="$work/$suite" -o Dir::Cache="$work/$suite.cache" "$@"
-}
-
-# Unpacks the package of a suite, or of this release, to $work/all.
+# Unpacks the package of a release, or of this one, to $work/all.
 fetch() {
   rm -rf "$work/all" "$work/debs"
-  mkdir "$work/debs"
-  cd "$work/debs"
   if [[ $1 == own ]]; then
-    apt-get -qq -o APT::Sandbox::User=root download "$package" 2>/dev/null
+    mkdir "$work/debs"
+    (cd "$work/debs" && apt-get -qq -o APT::Sandbox::User=root download "$package" 2>/dev/null)
   else
-    mkdir -p "$work/$1/partial" "$work/$1.cache/archives/partial"
-    echo "deb [signed-by=$keys] http://deb.debian.org/debian $1 main" >"$work/$1.list"
-    at "$1" update && at "$1" download "$package" libc6
+    fetch_packages "$1" "$work" "$package" libc6
   fi
-  for deb in *.deb; do dpkg -x "$deb" "$work/all"; done
+  for deb in "$work"/debs/*.deb; do dpkg -x "$deb" "$work/all"; done
 }
 
 # Lets the program find the C library beside it, at its place in the cache.

@@ -4,10 +4,10 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 export LC_ALL=C
+. ./other-release.sh
 
 source=linux-source-7.2
 cache=${VIRTBENCH_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/virtbench}
-keys=/usr/share/keyrings/debian-archive-keyring.gpg
 config=$PWD/uml-kernel.config
 
 fail() { echo "uml-kernel: $*" >&2; exit 1; }
@@ -27,16 +27,11 @@ fi
 
 work=$(mktemp -d "$cache/setup.XXXXXX")
 trap 'rm -rf "$work"' EXIT
-mkdir -p "$work/lists/partial" "$work/cache/archives/partial" "$work/tree"
-echo "deb [signed-by=$keys] http://deb.debian.org/debian sid main" >"$work/sources.list"
-apt() {
-  apt-get -qq -o APT::Sandbox::User=root -o Dir::Etc::SourceList="$work/sources.list" -o Dir::Etc::SourceParts=- \
-    -o Dir::State::Lists="$work/lists" -o Dir::Cache="$work/cache" "$@"
-}
+mkdir "$work/tree"
 echo "fetching $source"
 cd "$work"
-apt update && apt download "$source" || fail "$source cannot be fetched"
-dpkg -x ./*.deb source
+fetch_packages sid "$work" "$source" || fail "$source cannot be fetched"
+dpkg -x debs/*.deb source
 tar -C tree --strip-components=1 -xf "source/usr/src/$source.tar.xz"
 
 echo "compiling it"

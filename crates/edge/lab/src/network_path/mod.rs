@@ -120,7 +120,7 @@ impl End {
             }
             EndMachine::Guest(guest) => guest.shut_down(),
             EndMachine::Uml(guest) => guest.shut_down(),
-            EndMachine::Remote(mut agent) => agent.end(self.name),
+            EndMachine::Remote(agent) => drop(agent),
         }
     }
 

@@ -12,7 +12,7 @@ use virtbench_record::HostFacts;
 use virtbench_units::format_bytes;
 
 use super::address::SshHost;
-use super::remote_agent::{OrderlyAgent, RemoteAgent};
+use super::remote_agent::RemoteAgent;
 use crate::appliance::ApplianceParts;
 use crate::connection::{Connection, ConnectionError};
 use crate::machine::LabError;
@@ -27,7 +27,7 @@ const NAME: &str = "ssh";
 /// # Errors
 /// It cannot be reached, or something is missing there, with the next step.
 pub fn check_ssh_host(host: &SshHost) -> Result<(), MachineError> {
-    let mut agent = OrderlyAgent::start(NAME, &host.address.clone().with_agent_name(KEEPER))?;
+    let mut agent = RemoteAgent::start(NAME, &host.address.clone().with_agent_name(KEEPER))?;
     check_bridge(&mut agent, host)
 }
 
@@ -48,7 +48,7 @@ pub struct SshAppliances {
     /// The number of the next appliance.
     next: AtomicUsize,
     /// Its files are gone when the run is.
-    _keeper: OrderlyAgent,
+    _keeper: RemoteAgent,
 }
 
 impl SshAppliances {
@@ -65,7 +65,7 @@ impl SshAppliances {
     ) -> Result<Self, LabError> {
         let failed = |source| LabError::of(&host.address.to_string(), source);
         let address = host.address.clone().with_agent_name(KEEPER);
-        let mut keeper = OrderlyAgent::start(NAME, &address).map_err(failed)?;
+        let mut keeper = RemoteAgent::start(NAME, &address).map_err(failed)?;
         check_bridge(&mut keeper, host).map_err(failed)?;
         let facts = keeper.connection.facts(".").map_err(|error| failed(keeper.process.explain(error)))?;
         let mut sent = BTreeMap::new();
@@ -123,7 +123,7 @@ impl SshAppliances {
             bridge: self.host.bridge.clone(),
         };
         let address = self.host.address.clone().enclosing(&format!("{KEEPER}-{number}"));
-        let mut agent = OrderlyAgent::start(parts.name, &address)?;
+        let mut agent = RemoteAgent::start(parts.name, &address)?;
         let enclosed = agent.connection.enclose(order).map_err(|error| agent.process.explain(error))?;
         Ok(EnclosedAppliance { agent, enclosed, boot: begun.elapsed(), network: self.host.network() })
     }
@@ -140,7 +140,7 @@ impl SshAppliances {
 #[derive(Debug)]
 pub(crate) struct EnclosedAppliance {
     /// Its services and its data are gone once it has ended.
-    agent: OrderlyAgent,
+    agent: RemoteAgent,
     /// What it has got.
     pub(crate) enclosed: Enclosed,
     pub(crate) boot: Duration,

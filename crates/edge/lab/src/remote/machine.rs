@@ -52,11 +52,7 @@ impl Ssh {
             return Err(MachineError::Lacking { why: error.to_string() });
         }
         let mut agent = RemoteAgent::start(&self.name, &self.address)?;
-        let facts = agent.connection.facts(".").map_err(|error| {
-            let why = agent.process.explain(error);
-            agent.end(&self.name);
-            why
-        })?;
+        let facts = agent.connection.facts(".").map_err(|error| agent.process.explain(error))?;
         Ok(SshMachine {
             name: self.name.clone(),
             target: self.target.clone(),
@@ -145,7 +141,5 @@ impl Machine for SshMachine {
         self.agent.process.explain(error)
     }
 
-    fn shut_down(mut self: Box<Self>) {
-        self.agent.end(&self.name);
-    }
+    fn shut_down(self: Box<Self>) {}
 }

@@ -1,7 +1,6 @@
 //! An agent on another machine, over one ssh connection: logins that wait for each other, and a controller that is known to run still.
 
 use std::io::{self, Write};
-use std::ops::{Deref, DerefMut};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::process::Command;
@@ -40,9 +39,11 @@ const NO_GREETING: &str = "kex_exchange_identification";
 /// server that is reached straight drops a connection that has a peer; there is none behind a pipe.
 const NO_WAY: [&str; 2] = ["UNKNOWN port", "stdio forwarding failed"];
 
-/// An agent that has greeted. It ends with its connection, which ends with this.
+/// An agent that has greeted. Dropping it ends it in good order, within a time limit and whatever failed meanwhile: its files there are
+/// gone then.
 #[derive(Debug)]
 pub(crate) struct RemoteAgent {
+    name: String,
     pub(crate) process: AgentProcess,
     pub(crate) connection: Connection,
     pub(crate) greeting: Greeting,
@@ -107,7 +108,9 @@ impl RemoteAgent {
         };
         let (process, way, stream) = begun.inspect_err(|_| sent.remove(address))?;
         let left = Left { address: address.clone(), sent, agent_removes_it: false };
-        Ok(Self { _way: way, left: Some(left), ..Self::greet(name, address, process, stream)? })
+        let mut agent = Self::greet(name, address, process, stream)?;
+        (agent._way, agent.left) = (way, Some(left));
+        Ok(agent)
     }
 
     /// Lets an agent that is ready greet.
@@ -122,54 +125,19 @@ impl RemoteAgent {
         let greeting = connection.greet(LIMIT).map_err(|error| process.explain(error))?;
         let alive = Alive::begin(connection.sender()).map_err(failed)?;
         tracing::info!(name, %address, process = process.id(), "the remote agent answers");
-        Ok(Self { process, connection, greeting, _alive: alive, _way: None, left: None })
+        let name = name.to_owned();
+        Ok(Self { name, process, connection, greeting, _alive: alive, _way: None, left: None })
     }
+}
 
-    /// Ends it in good order, within a time limit.
-    pub(crate) fn end(&mut self, name: &str) {
+impl Drop for RemoteAgent {
+    fn drop(&mut self) {
         let told = self.connection.shut_down().is_ok();
-        tracing::info!(name, process = self.process.id(), told, "the remote agent ends");
+        tracing::info!(name = self.name, process = self.process.id(), told, "the remote agent ends");
         if let Some(left) = &mut self.left {
             left.agent_removes_it = told;
         }
         self.process.end_within(if told { LIMIT } else { Duration::ZERO });
-    }
-}
-
-/// An agent that is ended in good order with this value, whatever failed meanwhile: its files there are gone then.
-#[derive(Debug)]
-pub(crate) struct OrderlyAgent {
-    agent: RemoteAgent,
-    name: String,
-}
-
-impl OrderlyAgent {
-    /// Logs in, as [`RemoteAgent::start`] does.
-    ///
-    /// # Errors
-    /// As there.
-    pub(crate) fn start(name: &str, address: &SshAddress) -> Result<Self, MachineError> {
-        RemoteAgent::start(name, address).map(|agent| Self { agent, name: name.to_owned() })
-    }
-}
-
-impl Deref for OrderlyAgent {
-    type Target = RemoteAgent;
-
-    fn deref(&self) -> &RemoteAgent {
-        &self.agent
-    }
-}
-
-impl DerefMut for OrderlyAgent {
-    fn deref_mut(&mut self) -> &mut RemoteAgent {
-        &mut self.agent
-    }
-}
-
-impl Drop for OrderlyAgent {
-    fn drop(&mut self) {
-        self.agent.end(&self.name);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Progress with time left, on a terminal; silence elsewhere.
 //!
-//! One look for all: what is done, a bar, how much of it and the time left; where nobody knows how long it takes, what is done and
+//! One look for all: what is done, a bar, how much of it and the time left; where its length is unknown, what is done and
 //! for how long already. `--progress lines` has what lasts for long say lines in place of it, for the log of a job.
 
 use std::fmt;
@@ -67,7 +67,7 @@ fn shown(bar: ProgressBar) -> ProgressBar {
     bar
 }
 
-/// A bar that follows the clock for `length_ns`; one without a length where nobody knows it.
+/// A bar that follows the clock for `length_ns`; one without a length where that is unknown.
 pub fn timer(length_ns: Option<u64>, what: &str) -> ProgressBar {
     let Some(length_ns) = length_ns else {
         return shown(ProgressBar::new_spinner()).with_message(what.to_owned());
@@ -85,7 +85,7 @@ pub fn tick(bar: &ProgressBar, elapsed: Duration) {
     bar.set_prefix(left(Duration::from_millis(length_ms.saturating_sub(elapsed_ms))));
 }
 
-/// Says what is done and for how long already, until it is finished: nobody knows how long it takes.
+/// Says what is done and for how long already, until it is finished, which takes an unknown time.
 pub fn spinner(what: &str) -> ProgressBar {
     let style = ProgressStyle::with_template("{spinner} {msg}  {elapsed}")
         .unwrap_or_else(|_| ProgressStyle::default_spinner());
@@ -104,7 +104,7 @@ pub fn step(bar: &ProgressBar, what: String) {
     bar.inc(1);
 }
 
-/// Does what takes a time that nobody knows, with a [`spinner`].
+/// Does what takes an unknown time, with a [`spinner`].
 pub fn during<T>(what: &str, work: impl FnOnce() -> T) -> T {
     let bar = spinner(what);
     let done = work();
@@ -223,7 +223,7 @@ mod tests {
         let line = Line::of(&of_pieces);
         of_pieces.tick();
         let text = line.text();
-        assert!(text.starts_with("pieces  [") && text.ends_with("0 %"), "nobody knows yet: {text}");
+        assert!(text.starts_with("pieces  [") && text.ends_with("0 %"), "unknown yet: {text}");
         of_pieces.set_position(1);
         of_pieces.tick();
         let text = line.text();

@@ -6,13 +6,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What is not written, and what is written instead.
-const PHRASES: [(&str, &str); 9] = [
+const PHRASES: [(&str, &str); 11] = [
     ("whoever", "name them: the caller, a client, the user"),
     ("cannot be meant", "is invalid"),
     ("can be meant", "is valid"),
     ("is told of", "gets, hears of, is reported"),
     ("are told of", "get, are reported"),
     ("nobody lets us", "who forbids it"),
+    ("nobody looked", "it was not sampled"),
+    ("nobody knows", "it is unknown"),
     ("makes way", "is replaced, is removed"),
     ("came to nothing", "failed"),
     ("that takes about", "about how long that takes"),

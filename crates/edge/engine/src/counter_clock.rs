@@ -11,7 +11,7 @@ const STRETCH_NS: u64 = 10_000_000;
 const FIRST_NS: u64 = 20_000_000;
 /// Readings from which the first is chosen: those of cold code take longer.
 const FIRST_TRIES: u32 = 8;
-/// A reading of the kernel's clock that takes so many times the shortest was interrupted, and nobody knows where.
+/// A reading of the kernel's clock that takes so many times the shortest was interrupted somewhere in between.
 const INTERRUPTED: u64 = 4;
 /// What a reading of both may be off beyond the time that it took, and what each second between two may add: NTP bends the kernel's
 /// clock by 500 ppm at most.

@@ -66,7 +66,7 @@ fn read_line(path: &Path) -> Option<String> {
 const IO_TICKS: usize = 9;
 
 /// How long the disk under a folder has had an I/O in flight since the host started, in milliseconds; nothing where the folder's
-/// file system has no disk of its own, or nobody counts.
+/// file system has no disk of its own, or it is not counted.
 #[must_use]
 pub fn disk_busy_ms(folder: &Path) -> Option<u64> {
     let device = fs::metadata(folder).ok()?.dev();

@@ -124,7 +124,7 @@ impl FarTimes {
     }
 }
 
-/// What stands where nobody tells: no use of no processor.
+/// What stands where it is not reported: no use of no processor.
 pub(crate) const UNKNOWN: HostUse = HostUse {
     cpu_percent: 0.0,
     user_percent: 0.0,

@@ -229,7 +229,7 @@ fn what_this_host_computes_is_not_said_of_another_machine() {
     fakes[1].told_since = Some(Instant::now());
     let measured = together(&mut fakes, 100, limits(), &AtomicBool::new(false)).unwrap();
     let [silent, told] = [0, 1].map(|index: usize| measured.results[index].as_ref().unwrap().host.clone());
-    assert_eq!((silent.processors, silent.cpu_percent), (0, 0.0), "nobody tells");
+    assert_eq!((silent.processors, silent.cpu_percent), (0, 0.0), "it is not reported");
     assert_eq!(told.processors, 7);
     assert!((150.0..250.0).contains(&told.cpu_percent), "{told:?}");
 }

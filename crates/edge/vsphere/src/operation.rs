@@ -209,7 +209,7 @@ impl Operation<'_> {
         }
     }
 
-    /// What should be seen afterwards; of a new disk nobody knows the key yet.
+    /// What should be seen afterwards; the key of a new disk is not known yet.
     pub(crate) fn effect(&self, made: Option<&Reference>) -> Option<Effect> {
         Some(match self {
             Self::PowerOn(_) => Effect::Power(Power::On),

@@ -249,7 +249,7 @@ pub fn next_desktops(plan: &DesktopsPlan, records: &[DesktopsRecord]) -> Option<
     course(plan, records, &|course| course.next())
 }
 
-/// How many measurements are left at most. Nobody knows of a search that has not gone too far yet.
+/// How many measurements are left at most. `None` for a search that has not gone too far yet.
 #[must_use]
 pub fn desktops_left(plan: &DesktopsPlan, records: &[DesktopsRecord]) -> Option<u64> {
     course(plan, records, &|course| course.left())

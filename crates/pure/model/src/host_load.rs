@@ -18,11 +18,11 @@ const SURE: f64 = 0.99;
 /// What a host was busy with beside a measurement, or on average beside several.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct LoadSample {
-    /// Processors that other programs used; nothing where nobody looked.
+    /// Processors that other programs used; nothing where it was not sampled.
     pub others: Option<f64>,
     /// Processors that a hypervisor below took away.
     pub steal: f64,
-    /// Threads that ran or wanted to; nothing where nobody looked.
+    /// Threads that ran or wanted to; nothing where it was not sampled.
     pub runnable: Option<f64>,
     /// Processors of the host.
     pub processors: u32,
@@ -116,7 +116,7 @@ impl Busier {
     }
 }
 
-/// The difference of load between what was measured before and after, if it is larger than may be left unsaid. What nobody looked at
+/// The difference of load between what was measured before and after, if it is larger than may be left unsaid. What was not sampled
 /// is no difference.
 #[must_use]
 pub fn busier([before, after]: [&[LoadSample]; 2]) -> Option<Busier> {
@@ -197,7 +197,7 @@ pub fn is_busy(host: &HostUse) -> bool {
     host.others_percent.is_some_and(|percent| percent >= OTHERS_SHARE * all_percent(host))
 }
 
-/// Judges what was measured together; nothing where the host was quiet, or nobody looked.
+/// Judges what was measured together; nothing where the host was quiet, or it was not sampled.
 #[must_use]
 pub fn busy_host<'a>(hosts: impl IntoIterator<Item = &'a HostUse>) -> Option<BusyHost> {
     let known: Vec<(&HostUse, f64)> =
@@ -320,7 +320,7 @@ mod tests {
     #[test]
     fn two_spinning_programs_are_said_and_a_quiet_host_is_not() {
         assert_eq!(busy_host(&[host(Some(3.0)), host(Some(19.0))]), None);
-        assert_eq!(busy_host(&[host(None)]), None, "nobody looked");
+        assert_eq!(busy_host(&[host(None)]), None, "it was not sampled");
         assert_eq!(busy_host(&[]), None);
         let busy = busy_host(&[host(Some(200.0)), host(Some(100.0)), host(Some(0.0))]).unwrap();
         assert_eq!((busy.mean, busy.most, busy.measurements, busy.disturbed), (1.0, 2.0, 3, 2));

@@ -449,7 +449,7 @@ impl Course<'_> {
         }
     }
 
-    /// How many measurements are left at most. Nobody knows of a search that has not gone too far yet.
+    /// How many measurements are left at most. `None` for a search that has not gone too far yet.
     pub(crate) fn left(&self) -> Option<u64> {
         let unfinished = |numbers: &BTreeSet<u32>| -> u64 {
             numbers.iter().map(|number| self.missing(*number).count() as u64).sum()
@@ -481,7 +481,7 @@ impl Bracket {
         }
     }
 
-    /// How many more numbers are tried at most. Nobody knows before one was too many.
+    /// How many more numbers are tried at most. `None` before one was too many.
     pub(crate) fn left(self) -> Option<u32> {
         let between = self.too_many?.saturating_sub(self.fits).max(1);
         Some(u32::BITS - (between - 1).leading_zeros())

@@ -84,7 +84,7 @@ pub enum Settled {
     Done,
     /// It did not, and the VM is so.
     NotDone(VmState),
-    /// The VM is gone, or nobody knows how it is: nothing more is done with it.
+    /// The VM is gone, or its state is unknown: nothing more is done with it.
     Lost,
 }
 

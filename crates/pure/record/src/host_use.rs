@@ -17,15 +17,15 @@ pub struct HostUse {
     /// `cpu_percent`.
     pub steal_percent: f64,
     /// Other programs: processes that are neither virtbench nor were started by it, without the kernel's
-    /// threads, in percent of one processor. Part of `cpu_percent`; absent where nobody looked.
+    /// threads, in percent of one processor. Part of `cpu_percent`; absent where it was not sampled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub others_percent: Option<f64>,
-    /// Threads of all programs that ran or wanted to run, as counted at the beginning and at the end; absent where nobody looked.
+    /// Threads of all programs that ran or wanted to run, as counted at the beginning and at the end; absent where it was not sampled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runnable: Option<f64>,
     /// Processors summed over.
     pub processors: u32,
-    /// Each processor's part of `cpu_percent`, in their order; empty where nobody looked or their number changed meanwhile.
+    /// Each processor's part of `cpu_percent`, in their order; empty where it was not sampled or their number changed meanwhile.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub each_percent: Vec<f64>,
     /// What of each processor's was in user mode, in their order; empty where `each_percent` is, and in records of earlier versions.

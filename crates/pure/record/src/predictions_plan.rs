@@ -76,5 +76,3 @@ pub struct PredictionsPlan {
     /// How long one run may take there, in nanoseconds.
     pub limit_ns: u64,
 }
-
-impl PredictionsPlan {}

@@ -1,7 +1,7 @@
 //! What an application does to its storage, seen from outside: the format of `virtbench profile`.
 //!
 //! [ESX Disk 2003] characterises its mail server by a table of such figures (Table 3) and models it by them
-//! (section 5.2). Every figure here says where it comes from; one that nobody could see says why.
+//! (section 5.2). Every figure here says where it comes from; one that could not be observed says why.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;

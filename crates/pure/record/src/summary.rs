@@ -263,7 +263,7 @@ pub struct MachineNumbers {
     pub cpu_percent: Option<f64>,
     /// What a hypervisor below took, in percent of one processor, on average.
     pub steal_percent: Option<f64>,
-    /// What other programs used there, in percent of one processor, on average; also absent where nobody looked.
+    /// What other programs used there, in percent of one processor, on average; also absent where it was not sampled.
     pub others_percent: Option<f64>,
 }
 

@@ -74,7 +74,7 @@ impl TileDone {
         self.completed == Some(0) || self.per_second <= 0.0
     }
 
-    /// Operations that failed, in percent of all; nothing where there was none, or nobody counted.
+    /// Operations that failed, in percent of all; nothing where there was none, or it was not counted.
     #[must_use]
     pub fn errors_percent(&self) -> Option<f64> {
         let all = self.completed?.saturating_add(self.failed);
@@ -130,9 +130,9 @@ pub struct TileHostSecond {
     pub cpu_percent: f64,
     /// What a hypervisor below took away, in percent of one processor.
     pub steal_percent: f64,
-    /// Memory that is available, in bytes; null where nobody tells.
+    /// Memory that is available, in bytes; null where it is not reported.
     pub available_bytes: Option<u64>,
-    /// Time in which the disk of the data had something to do, in percent; null where nobody counts.
+    /// Time in which the disk of the data had something to do, in percent; null where it is not counted.
     pub disk_percent: Option<f64>,
     /// Of the host's network interface that was nearest to its speed, in percent of that; null where no interface has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -175,7 +175,7 @@ pub struct TilesMeasured {
     pub members: Vec<TileMemberMeasured>,
     /// The whole host while measuring.
     pub host: HostUse,
-    /// The host's memory, in bytes; null where nobody tells.
+    /// The host's memory, in bytes; null where it is not reported.
     pub memory_bytes: Option<u64>,
     /// Second by second.
     pub seconds: Vec<TileHostSecond>,

@@ -340,7 +340,7 @@ pub struct Footprint {
     pub cpu_ns: [u64; 2],
     /// Bytes that system calls copied for the application.
     pub copied_bytes: u64,
-    /// Kernel time by function, in nanoseconds, as far as samples of it tell; empty where nobody looked.
+    /// Kernel time by function, in nanoseconds, as far as samples of it tell; empty where it was not sampled.
     #[serde(default)]
     pub functions: BTreeMap<String, u64>,
 }

@@ -486,7 +486,7 @@ impl<'a> Card<'a> {
     }
 
     /// Processors that other programs used on average while something was measured, and how many there are; nothing where they used next
-    /// to none, or nobody looked.
+    /// to none, or it was not sampled.
     pub(crate) fn others(&self) -> Option<(f64, u32)> {
         let used: Vec<f64> = self.hosts.iter().filter_map(|host| host.others_percent).collect();
         let mean = used.iter().sum::<f64>() / 100.0 / used.len().max(1) as f64;

@@ -45,7 +45,7 @@ pub(crate) fn head(
                 "No member has a series.",
                 members,
             ),
-            Section::new("host", host, "Nobody looked at the host.", tiles_host(records)),
+            Section::new("host", host, "The host was not sampled.", tiles_host(records)),
         ],
     }
 }
@@ -529,7 +529,7 @@ fn members_of_tiles(id: &str, label: String, variants: Vec<Variant>) -> Option<D
     Some(Drawing { id: id.into(), label, choice: "number of tiles", variants, first })
 }
 
-/// The host second by second, with a variant for each number of tiles. Nothing where nobody looked.
+/// The host second by second, with a variant for each number of tiles. Nothing where it was not sampled.
 pub(crate) fn tiles_host(records: &[TilesRecord]) -> Option<Figure> {
     let mut variants = Vec::new();
     for (tiles, run) in firsts(records).into_iter().filter(|(_, run)| !run.seconds.is_empty()) {

@@ -35,7 +35,7 @@ pub fn execute(args: &CompareRunsArgs) -> Outcome {
     let between = progress::during("looking for past runs", || {
         past::between(args.catalogue.as_deref(), [&folders[0], &folders[1]], &before)
     })?;
-    // Without the catalogue nobody knows.
+    // It is unknown without the catalogue.
     #[cfg(not(feature = "full"))]
     let between: Option<virtbench_model::before_after::BetweenRuns> = None;
     let compared = progress::during("comparing", || {

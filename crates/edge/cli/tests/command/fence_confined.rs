@@ -39,7 +39,7 @@ fn tls_is_spoken_by_a_daemon_that_is_confined() {
         assert!(copied.status.success(), "{copied:?}");
     }
     assert!(fs::read(&back).unwrap() == bytes);
-    // A client whom nobody knows does not end it.
+    // An unknown client does not end it.
     let open = format!("nbd://localhost:{port}/alpha");
     assert!(!output("nbdinfo", "libnbd-bin", &[&open]).status.success());
     assert!(output("nbdinfo", "libnbd-bin", &[&uri]).status.success());

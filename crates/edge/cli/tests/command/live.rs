@@ -108,7 +108,7 @@ fn only_a_load_is_watched() {
     assert!(done.code() == 2 && done.stderr.contains("--live"), "{done:?}");
 }
 
-/// What takes a time that nobody knows shows that it goes on, and leaves nothing of that behind; a pipe gets nothing of it.
+/// What takes an unknown time shows that it goes on, and leaves nothing of that behind; a pipe gets nothing of it.
 #[test]
 fn doctor_shows_on_a_terminal_that_it_looks_and_nothing_on_a_pipe() {
     let (terminal, folder) = (Terminal::new(), folder());

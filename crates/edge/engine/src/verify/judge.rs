@@ -69,7 +69,7 @@ fn compare_range(sectors: &[Sector], Claim { stable, newest }: Claim) -> Option<
     Some((if wrong.len() == versions.len() { Damage::Lost } else { Damage::Torn }, words))
 }
 
-/// Judges every block of `data` by itself, as where nobody knows which version it should be.
+/// Judges every block of `data` by itself, as where the version that it should be is unknown.
 pub(super) fn judge_alone(data: &[u8], offset: u64, seed: u64, block_bytes: u64, found: &mut Verification) {
     each_block(data, offset, block_bytes, |block, offset| {
         let sectors = sectors(block, seed, offset);

@@ -367,7 +367,7 @@ impl Notes {
                 }
                 Stands { read_only: true, failing: false } => {
                     "refuses writes and flushes until the daemon is started again: after a failed flush of the fast device \
-                     nobody knows what that has kept"
+                     it is unknown what that has kept"
                 }
                 Stands { read_only: false, failing: true } => {
                     "keeps what a device that fails does not take, and tries it again; writes wait once there is no room"

@@ -17,7 +17,7 @@ pub fn served_adapter() -> &'static Adapter {
     ADAPTERS.iter().find(|adapter| adapter.transport == Transport::VhostUser).unwrap_or(DEFAULT_ADAPTER)
 }
 
-/// An adapter nobody knows.
+/// An unknown adapter.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error("there is no adapter {name:?}{}: choose one of {}", why_not(name), names().join(", "))]
 pub struct UnknownAdapter {

@@ -241,7 +241,7 @@ impl RunningAppliance {
     /// Reads and writes of the disk of its data that were completed so far, counted on this host.
     ///
     /// # Errors
-    /// It has no data, or nobody counts them.
+    /// It has no data, or they are not counted.
     pub fn data_operations(&mut self) -> io::Result<u64> {
         let nothing = || io::Error::new(io::ErrorKind::NotFound, "it has no disk of data");
         match &mut self.machine {

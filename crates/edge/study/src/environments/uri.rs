@@ -270,7 +270,7 @@ fn libvirt(text: &str) -> Result<EnvironmentUri, UriError> {
     Ok(EnvironmentUri::Libvirt(Box::new(LibvirtUri { address, guest })))
 }
 
-/// A guest with these settings; `takes_no` begins the complaint about one that nobody knows.
+/// A guest with these settings; `takes_no` begins the complaint about an unknown one.
 fn guest(
     text: &str,
     folder: Option<PathBuf>,

@@ -33,7 +33,7 @@ pub enum Event<'a> {
         /// Parts in all.
         total: u64,
     },
-    /// So many steps of a search are done, of which nobody knows yet how many it takes.
+    /// So many steps of a search are done, whose number is not known yet.
     Searched {
         /// Steps done, of this and earlier sittings.
         done: u64,
@@ -117,7 +117,7 @@ impl Estimate {
         Self { is_bound: true, ..self }
     }
 
-    /// The same, and something of which nobody knows yet how long it takes.
+    /// The same, and something whose length is not known yet.
     pub(crate) fn beside(self, what: String) -> Self {
         Self { besides: Some(what), ..self }
     }

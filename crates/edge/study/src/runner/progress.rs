@@ -30,7 +30,7 @@ impl Progress<'_> {
         self.observer.event(Event::Remark(what));
     }
 
-    /// So many measurements are done and so many left at most; where nobody knows, those planned stand, and one more.
+    /// So many measurements are done and so many left at most; where that is unknown, those planned stand, and one more.
     pub(crate) fn done(&mut self, done: u64, left: Option<u64>, planned: u64) {
         let total = left.map_or(planned.max(done + 1), |left| done + left);
         self.observer.event(Event::Done { done, total });

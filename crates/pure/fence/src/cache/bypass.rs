@@ -67,7 +67,7 @@ impl Partition {
 
     /// A run is on the slow device, or could not be written there.
     pub(super) fn on_past(&mut self, now: Time, op: BlockOp, result: Result<(), IoError>, ports: &mut Ports) {
-        // A sync has failed since: whether it was kept nobody knows.
+        // A sync has failed since: whether it was kept is unknown.
         let result = if op.next == self.write_back.epoch { result } else { result.and(Err(LOST)) };
         let keys = op.key..op.key + u64::from(op.run);
         if let Some(past) = self.bypass.disks.get_mut(usize::from(table::disk_of(op.key))) {

@@ -4,7 +4,7 @@
 //! does so for ten seconds, then it is refused until the device does it.
 //!
 //! A write to the slow device, or to the log, can be tried again because what is to be written is still there. A sync of the
-//! fast device cannot: which of the data before it the device has kept nobody knows. After that the partition refuses
+//! fast device cannot: what the device has kept of the data before it is unknown. After that the partition refuses
 //! writes until a restart.
 
 use std::collections::VecDeque;

@@ -85,7 +85,7 @@ impl Partition {
         self.write_back.under_way -= 1;
         match result {
             Ok(()) if epoch == self.write_back.epoch => self.write_back.written.push(block),
-            // A sync has failed since: whether it was kept nobody knows.
+            // A sync has failed since: whether it was kept is unknown.
             Ok(()) => self.keep(now, block, ports),
             Err(error) => {
                 self.write_back_failed(now, error, ports);

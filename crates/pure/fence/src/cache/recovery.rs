@@ -80,7 +80,7 @@ pub(crate) fn recover<L: AsRef<[u8]>>(
         return Err(RecoveryError::Damaged { fault, more: faults.told.len() as u64 - 1 + faults.more });
     }
     check(config, cache, &found, &logs).map_err(|error| match faults.told.first() {
-        // What a damaged log holds nobody knows.
+        // What a damaged log holds is unknown.
         Some(&fault) => RecoveryError::Damaged { fault, more: faults.told.len() as u64 - 1 + faults.more },
         None => error,
     })?;

@@ -1,7 +1,7 @@
 //! diskspd's XML of results (microsoft/diskspd, `XmlResultParser` and, of the profile within, `diskspd.xsd`): what VMFleet and others read.
 //!
 //! diskspd tells results by thread. Here one thread holds what all did, and `ThreadCount` says how many there were: who adds threads up gets
-//! the same. What was not measured has no element, as where diskspd does not measure it: processors, where nobody looked.
+//! the same. What was not measured has no element, as where diskspd does not measure it: processors, where it was not sampled.
 
 use std::io;
 

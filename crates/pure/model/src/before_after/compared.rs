@@ -1,5 +1,5 @@
 //! Two runs, compared: what changed, what else differs between them, and what could not be judged. "Nothing got worse" must not
-//! be said of what nobody could see.
+//! be said of what was not observed.
 
 use std::collections::BTreeMap;
 
@@ -45,7 +45,7 @@ pub struct BeforeAfter {
     pub alternated: bool,
     /// Runs before and after.
     pub runs: [usize; 2],
-    /// Comparable runs of the past by which it is known how much runs differ; none where nobody knows.
+    /// Comparable runs of the past by which it is known how much runs differ; none where it is unknown.
     pub runs_of_the_past: Option<usize>,
     /// Whether both sides are one run, or copies of it.
     pub same_run: bool,

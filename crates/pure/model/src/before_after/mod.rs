@@ -5,7 +5,7 @@
 //! points of an environment ----> the same over all points      by runs where a side has several of them
 //! runs of the past ------------> at least that wide            change
 //! load of the hosts -----------> not comparable                crate::host_load
-//! what nobody could see -------> not judged                    compared
+//! what was not observed -------> not judged                    compared
 //! ```
 
 mod change;

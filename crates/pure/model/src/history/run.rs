@@ -26,7 +26,7 @@ pub struct HistoryRun {
     pub versions: BTreeMap<String, String>,
     /// What a user called it.
     pub tags: Vec<String>,
-    /// What else the hosts were busy with; nothing where nobody looked.
+    /// What else the hosts were busy with; nothing where it was not sampled.
     pub load: Option<LoadSample>,
     /// The same for copies of a run, and for nothing else.
     #[serde(skip)]
@@ -123,7 +123,7 @@ pub(super) fn splits(groups: &[Comparable], joined: &[String]) -> Vec<Split> {
     found
 }
 
-/// On average beside all that was measured; nothing where nobody looked.
+/// On average beside all that was measured; nothing where it was not sampled.
 #[must_use]
 pub fn run_load(records: &Records) -> Option<LoadSample> {
     let hosts: Vec<&HostUse> = match records {

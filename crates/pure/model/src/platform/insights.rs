@@ -347,7 +347,7 @@ const LEAST: f64 = 0.01;
 fn steal(seen: &Seen<'_>) -> Outcome {
     let hosts: Vec<&HostUse> = seen.measured().filter_map(|measured| measured.host.as_ref()).collect();
     if hosts.is_empty() {
-        return Outcome::unavailable("nobody looked at this host's processors meanwhile");
+        return Outcome::unavailable("this host's processors were not sampled meanwhile");
     }
     let share = |host: &HostUse| host.steal_percent / 100.0 / f64::from(host.processors.max(1));
     let mean = hosts.iter().map(|host| share(host)).sum::<f64>() / hosts.len() as f64;

@@ -68,7 +68,7 @@ struct Known<'a> {
     ln: f64,
 }
 
-/// `None` where nobody sampled, or where too few references have kernel code to speak of.
+/// `None` where it was not sampled, or where too few references have kernel code to speak of.
 pub(super) fn likened(costs: &Costs, seen: &Footprint, crowding: Crowding<'_>) -> Option<Likened> {
     let wanted = work(seen, Mode::Kernel)?;
     let known = known(costs, Mode::Kernel, crowding);
@@ -119,7 +119,7 @@ fn mean<'a, 'b: 'a>(known: impl Iterator<Item = &'a Known<'b>>, wanted: &Work, w
     of / sum
 }
 
-/// `None` where nobody sampled the kernel.
+/// `None` where the kernel was not sampled.
 fn work(seen: &Footprint, mode: Mode) -> Option<Work> {
     let [user_ns, kernel_ns] = seen.cpu_ns.map(|ns| ns as f64);
     let user = match mode {
@@ -196,7 +196,7 @@ const KINDS: [(&str, &str); KERNEL_WORKS] = [
 /// How many kinds there are.
 pub(super) const KERNEL_WORKS: usize = 15;
 
-/// Shares of the kernel's time by kind of work; `None` where nobody sampled it.
+/// Shares of the kernel's time by kind of work; `None` where it was not sampled.
 pub(super) fn shares(footprint: &Footprint) -> Option<[f64; KERNEL_WORKS]> {
     let mut ns = [0.0; KERNEL_WORKS];
     for (function, of) in &footprint.functions {
@@ -211,7 +211,7 @@ fn kind_of(function: &str) -> usize {
     KINDS.iter().position(|(_, words)| has(words)).unwrap_or(KERNEL_WORKS - 1)
 }
 
-/// What the kernel's time goes to, kind and share of 1, the greatest first; nothing where nobody sampled it.
+/// What the kernel's time goes to, kind and share of 1, the greatest first; nothing where it was not sampled.
 #[must_use]
 pub fn kernel_work(footprint: &Footprint) -> Vec<(&'static str, f64)> {
     let Some(shares) = shares(footprint) else { return Vec::new() };

@@ -95,7 +95,7 @@ fn without_samples_or_with_too_few_nothing_is_likened() {
     assert!(likened(&costs(all.clone()), &footprint([0.0, 0.8], &[]), &|_, _| 1.0).is_none());
     let few = costs(all[..7].to_vec());
     assert!(likened(&few, &footprint([0.0, 0.8], OPENERS), &|_, _| 1.0).is_none());
-    // One that nobody sampled, or with next to no kernel code, is none.
+    // One that was not sampled, or with next to no kernel code, is none.
     let mut unsampled = all.clone();
     unsampled[0].reference.footprint.functions.clear();
     assert!(likened(&costs(unsampled), &footprint([0.0, 0.8], OPENERS), &|_, _| 1.0).is_none());

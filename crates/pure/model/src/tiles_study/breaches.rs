@@ -332,7 +332,7 @@ pub fn next_tiles(plan: &TilesPlan, records: &[TilesRecord]) -> Option<(u32, u32
     course(plan, records, &|course| course.next())
 }
 
-/// How many runs are left at most, if all of them count. Nobody knows of a search that has not gone too far yet.
+/// How many runs are left at most, if all of them count. `None` for a search that has not gone too far yet.
 #[must_use]
 pub fn tiles_left(plan: &TilesPlan, records: &[TilesRecord]) -> Option<u64> {
     course(plan, records, &|course| course.left())

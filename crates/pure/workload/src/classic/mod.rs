@@ -155,7 +155,7 @@ impl WorkloadSpec {
         self.time_ns.unwrap_or(self.limit_ns)
     }
 
-    /// How long measuring is likely to take, in nanoseconds: as long as it may where nobody knows.
+    /// How long measuring is likely to take, in nanoseconds: as long as it may where that is unknown.
     #[must_use]
     pub fn expected_ns(&self) -> u64 {
         let runs_ns = self.workload.run_ns().map(|run_ns| run_ns.saturating_mul(self.runs.into()));

@@ -22,7 +22,7 @@ pub struct StudyProgress {
     estimate: Option<Estimate>,
     /// None where nobody wants lines.
     lines: Option<(Instant, Lines)>,
-    /// Steps of a search that are done, and how many there can be at most: nobody knows how many are left.
+    /// Steps of a search that are done, and how many there can be at most: how many are left is unknown.
     search: Option<(u64, u64)>,
     /// While it is measured.
     company: Option<Company>,

@@ -174,7 +174,7 @@ fn behind(path: &Path, daemon: Option<&&str>) -> Result<u32, String> {
     if pid != 1 {
         return Ok(pid);
     }
-    let daemon = daemon.ok_or_else(|| failed(&"systemd listens there, for nobody knows whom"))?;
+    let daemon = daemon.ok_or_else(|| failed(&"systemd listens there, for an unknown service"))?;
     let files =
         [PathBuf::from("/run"), PathBuf::from("/run/libvirt")].map(|at| at.join(format!("{daemon}.pid")));
     let read = |file: &PathBuf| fs::read_to_string(file).ok()?.trim().parse().ok();

@@ -40,7 +40,7 @@ pub struct Predictions {
 }
 
 impl Predictions {
-    /// How many trials there are. An application takes as long as it takes, so nobody knows how long they are.
+    /// How many trials there are. An application takes as long as it takes, so their length is unknown.
     #[must_use]
     pub fn estimate(&self) -> Estimate {
         let measurements = self.cases.cases.len().saturating_mul(self.trials as usize);

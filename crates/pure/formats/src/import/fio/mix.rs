@@ -178,7 +178,7 @@ impl Mix {
     }
 
     /// Whether operations of a direction have several sizes and are cut short where they meet a block that
-    /// has been visited, so that nobody knows their mean.
+    /// has been visited, so that their mean is unknown.
     pub fn is_cut_short(&self, direction: usize) -> bool {
         self.visits_once() && self.splits[direction].len() > 1
     }

@@ -9,7 +9,7 @@ STUDY_BUILD = target/study/bin
 VIRTBENCH = $(STUDY_BUILD)/virtbench
 INSTALLED = target/release/virtbench
 
-.PHONY: help study check test soak bench profile fuzz fio-examples public-files lint doc-check licences build whole install setup setup-study setup-check setup-install setup-test setup-lint setup-bench setup-predictions uml uml-kernel appliances check-predictions deviation evaluation clean deb deb-check setup-package dist dist-check dist-again container-check study-check
+.PHONY: help study check test soak bench profile fuzz fio-examples public-files lint doc-check licences build whole install setup setup-study setup-check setup-install setup-test setup-lint setup-bench setup-predictions uml uml-kernel appliances check-predictions deviation evaluation papers clean deb deb-check setup-package dist dist-check dist-again container-check study-check
 
 help:
 	@echo "make study    set up, build, and measure what virtualization costs this machine's storage"
@@ -22,6 +22,7 @@ help:
 	@echo "make check-predictions  real applications predicted, then run in a VM; errors and calibration"
 	@echo "make deviation  four VMs under each way of sharing a hard disk and an SSD, beside the simulator"
 	@echo "make evaluation  the evaluation of [VirtualFence 2013] in virtual time, into docs/data/fence-evaluation.json"
+	@echo "make papers   what the papers' conclusions are held beside, measured in hours, into docs/papers.md; goes on where it was"
 	@echo "make profile  where each nanosecond of the engine's loops goes, into docs/profile.txt"
 	@echo "make fio-examples  FIO_EXAMPLES=FOLDER: how many of fio's example job files run"
 	@echo "make public-files  PUBLIC_FILES=FOLDER: how many .fio and .icf files below a folder run, and why the others do not"
@@ -31,7 +32,7 @@ help:
 	@echo "make doc-check  documentation"
 	@echo "make licences licences, sources and known vulnerabilities of the dependencies"
 	@echo "make uml      the kernel of User Mode Linux guests, for environments uml:"
-	@echo "make uml-kernel  a smaller one, which boots in a tenth of a second: compiles for minutes"
+	@echo "make uml-kernel  a smaller one, which boots in a tenth of a second: compiles for two to three minutes"
 	@echo "make appliances  what \`virtbench appliance build\` needs of the distribution"
 	@echo "make deb      the Debian package: target/debian/virtbench_*.deb"
 	@echo "make deb-check  it is installed, used and removed in bare roots of Debian 12 and 13"
@@ -119,6 +120,9 @@ DEVIATION_RUN = $(INSTALLED) study deviation --workload load:size=4k,read=50,ran
 deviation: setup-study whole
 	$(DEVIATION_RUN) --systems $(DEVIATION_SYSTEMS) --repetitions $(DEVIATION_REPETITIONS) --time 40s --out out/deviation
 	$(DEVIATION_RUN) --systems all --repetitions 1 --time $(DEVIATION_TIME) --out out/deviation-all
+
+papers: setup-test whole
+	scripts/papers.sh
 
 # The simulated evaluation of [VirtualFence 2013], as the documents count it.
 evaluation: whole

@@ -10,6 +10,7 @@
 
 pub mod application;
 pub mod configurations;
+pub mod desktops;
 pub mod grid;
 pub mod host;
 pub mod oltp;
@@ -17,3 +18,4 @@ pub mod operations;
 pub mod samples;
 pub mod sets;
 pub mod this_run;
+pub mod tiles;

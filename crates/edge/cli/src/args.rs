@@ -109,6 +109,9 @@ pub enum Command {
     #[command(subcommand)]
     #[cfg(feature = "full")]
     History(history::HistoryCommand),
+    /// Do the papers' conclusions hold here? Runs beside what five papers conclude
+    #[cfg(feature = "full")]
+    Papers(compare::PapersArgs),
     /// Characterise what an application does to its storage
     #[cfg(feature = "full")]
     Profile(Box<predict::ProfileArgs>),

@@ -67,6 +67,8 @@ fn main() -> ExitCode {
         Command::Compare(compare) => commands::compare::execute(&compare),
         #[cfg(feature = "full")]
         Command::History(history) => commands::history::execute(&history),
+        #[cfg(feature = "full")]
+        Command::Papers(papers) => commands::papers::execute(&papers),
         Command::Analyse(analyse) => commands::analyse::execute(&analyse),
         #[cfg(feature = "full")]
         Command::Profile(profile) => commands::profile::execute(&profile),

@@ -22,7 +22,8 @@ const RUN_FILE: &str = "run.json";
 
 /// The run folders in `root`, or itself. Links are not followed, and neither hidden folders nor what lies in a run are
 /// looked into.
-pub(crate) fn run_folders(root: &Path) -> Vec<PathBuf> {
+#[must_use]
+pub fn run_folders(root: &Path) -> Vec<PathBuf> {
     let visible = |entry: &DirEntry| {
         let hidden = entry.depth() > 0 && entry.file_name().as_encoded_bytes().starts_with(b".");
         entry.file_type().is_dir() && !hidden

@@ -13,4 +13,4 @@ mod store;
 
 pub use catalogue::{Catalogue, Scanned, Watch};
 pub use error::{CatalogueError, Filter, MAX_TAGS, Place};
-pub use found::{read_run, read_tags, write_tags};
+pub use found::{read_run, read_tags, run_folders, write_tags};

@@ -17,6 +17,7 @@ pub mod interval;
 pub mod oltp;
 pub mod operations;
 pub mod pairwise;
+pub mod papers;
 pub mod platform;
 pub mod predict;
 pub mod quantity;

@@ -21,6 +21,7 @@ mod oltp_study;
 mod operations;
 mod operations_study;
 mod outcome;
+mod papers;
 mod plan;
 mod platform_plan;
 mod point;
@@ -90,6 +91,7 @@ pub use outcome::{
     Damage, DamagedBlock, DirectionStats, InFlightAtEnd, Interval, LoadOutcome, OpenLoop, Replayed,
     TakenHistogram, TargetFacts, TargetKind, Verification,
 };
+pub use papers::{ClaimFinding, ClaimVerdict, JudgedClaim, PapersSummary};
 pub use plan::{ComparePlan, GridPlan, Plan};
 pub use platform_plan::{PlatformDomain, PlatformPlan, PlatformReference, PlatformRun};
 pub use point::{

@@ -11,7 +11,7 @@ use schemars::{JsonSchema, schema_for};
 use virtbench_record::{
     AdaptersSummary, ApplicationRecord, ApplicationStudySummary, ApplicationSummary, DesktopsRecord,
     DesktopsSummary, DeviationSummary, FenceStatus, LoadOutcome, NativeVsVmSummary, NeighboursSummary,
-    OltpOutcome, OltpRecord, OltpSummary, OperationLine, OperationsRecord, OperationsSummary,
+    OltpOutcome, OltpRecord, OltpSummary, OperationLine, OperationsRecord, OperationsSummary, PapersSummary,
     PlatformSummary, PointRecord, PredictionsSummary, Profile, Provenance, SamplesRecord, SamplesSummary,
     SetRecord, SystemsSummary, TilesRecord, TilesStudySummary, TilesSummary, Trial, UsersOutcome,
     WorkloadOutcome,
@@ -57,6 +57,7 @@ fn published_schemas_are_current() {
     check::<SamplesRecord>("samples.schema.json");
     check::<SamplesSummary>("study-network.schema.json");
     check::<PlatformSummary>("study-platform.schema.json");
+    check::<PapersSummary>("papers.schema.json");
     check::<PredictionsSummary>("study-predictions.schema.json");
     check::<Trial>("trial.schema.json");
     check::<SystemsSummary>("study-deviation-systems.schema.json");

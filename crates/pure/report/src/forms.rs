@@ -74,7 +74,7 @@ fn table(table: &Table) -> String {
 }
 
 /// A text that shows as it is: no markup, and one line.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {

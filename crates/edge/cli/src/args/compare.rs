@@ -143,6 +143,30 @@ pub struct AnalyseArgs {
     pub json: bool,
 }
 
+/// `virtbench papers`
+#[derive(Debug, Args)]
+#[cfg(feature = "full")]
+#[command(after_help = "\
+Each conclusion of the five papers is a rule over runs of one study. It holds, does not hold, or is open, for each platform that was \
+measured; the document says by which rule, beside the paper's own figures. Of two runs that say something of one conclusion on one \
+platform, the one named later counts. If no run says anything, the command ends with exit code 10.
+
+Examples:
+  virtbench papers out/papers > papers.md
+  virtbench papers virtbench-native-vs-vm-2026-11-30 virtbench-oltp-2026-11-30
+  virtbench papers out/papers --json | jq '.claims[] | select(.findings[].verdict == \"fails\") | .words'")]
+pub struct PapersArgs {
+    /// Run folders, or folders in which there are some
+    #[arg(value_name = "DIR", required = true)]
+    pub runs: Vec<PathBuf>,
+    /// Write the document here [default: stdout]
+    #[arg(short, long, value_name = "FILE", conflicts_with = "json")]
+    pub out: Option<PathBuf>,
+    /// Print one JSON object instead of a document
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// `virtbench report`
 #[derive(Debug, Args)]
 #[command(after_help = "\

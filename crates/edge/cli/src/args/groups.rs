@@ -18,7 +18,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ),
     ("Predict: how will my application do in a VM?", &["profile", "costs", "predict"]),
     ("Fence: how do VMs keep the performance that they have alone?", &["fence"]),
-    ("Look at results: what came of it?", &["compare", "history", "analyse", "report"]),
+    ("Look at results: what came of it?", &["compare", "history", "analyse", "papers", "report"]),
     ("Set up: what does this machine lack?", &["doctor", "appliance", "sweep", "completions", "help"]),
 ];
 

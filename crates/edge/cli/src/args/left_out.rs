@@ -5,10 +5,11 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use crate::exit::{Failure, Kind};
 
 /// Each by its words, with what help says of it.
-const LEFT_OUT: [(&str, &str); 16] = [
+const LEFT_OUT: [(&str, &str); 17] = [
     ("oltp", "Load a database with TPC-C's transactions: populate it, run users, check its consistency"),
     ("users", "Let users ask a service for what it has: pages of a web server, keys and values, mail"),
     ("history", "Did it get worse over time? Every run in a catalogue, and where its figures changed"),
+    ("papers", "Do the papers' conclusions hold here? Runs beside what five papers conclude"),
     ("profile", "Characterise what an application does to its storage"),
     ("costs", "Measure what user code, kernel code, copying and waiting cost in a VM, against natively"),
     ("predict", "Predict how an application will do in a VM, from its profile"),

@@ -17,6 +17,8 @@ pub mod man;
 #[cfg(feature = "full")]
 pub mod oltp;
 #[cfg(feature = "full")]
+pub mod papers;
+#[cfg(feature = "full")]
 pub mod predict;
 #[cfg(feature = "full")]
 pub mod profile;

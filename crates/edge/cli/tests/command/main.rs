@@ -54,7 +54,7 @@ mod operations_openstack;
 mod operations_proxmox;
 mod operations_vsphere;
 mod outage;
-
+mod papers;
 mod platform_study;
 mod power;
 mod predict;

@@ -6,7 +6,7 @@ mod fairness;
 mod neighbours;
 mod overload;
 #[cfg(test)]
-mod test_support;
+pub(crate) mod test_support;
 
 pub use deviation::{
     Deviated, DeviationAnalysis, DisturbedSet, DisturbedVm, analyse_deviation, compared_system, system_rows,

@@ -4,7 +4,7 @@ use virtbench_record::*;
 use virtbench_samples::host::host_use;
 use virtbench_workload::{AccessLine, AccessSpec, LoadSpec, MemorySpec, Workload, WorkloadSpec};
 
-pub(super) fn provenance(processors: u32, vcpus: u32, sets: Vec<SetPlan>) -> Provenance {
+pub(crate) fn provenance(processors: u32, vcpus: u32, sets: Vec<SetPlan>) -> Provenance {
     let plan = Plan::Neighbours(ColocationPlan {
         workloads: vec!["w".into()],
         sets,
@@ -23,12 +23,12 @@ pub(super) fn provenance(processors: u32, vcpus: u32, sets: Vec<SetPlan>) -> Pro
     crate::test_support::provenance(plan, processors, vcpus)
 }
 
-pub(super) fn set(name: &str, role: SetRole, vms: usize, share_percent: Option<f64>) -> SetPlan {
+pub(crate) fn set(name: &str, role: SetRole, vms: usize, share_percent: Option<f64>) -> SetPlan {
     let member = |number| MemberPlan { vm: format!("vm{number}"), workload: 0, share_percent };
     SetPlan { name: name.into(), role, members: (1..=vms).map(member).collect() }
 }
 
-pub(super) fn member(vm: usize, outcome: JobOutcome) -> MemberRecord {
+pub(crate) fn member(vm: usize, outcome: JobOutcome) -> MemberRecord {
     let measured = MemberMeasured {
         host_elapsed_ns: outcome.elapsed_ns(),
         outcome,
@@ -39,7 +39,7 @@ pub(super) fn member(vm: usize, outcome: JobOutcome) -> MemberRecord {
     MemberRecord { vm: format!("vm{vm}"), status: MemberStatus::Measured(Box::new(measured)) }
 }
 
-pub(super) fn record(set: &str, repetition: u32, busy_percent: f64, members: Vec<MemberRecord>) -> SetRecord {
+pub(crate) fn record(set: &str, repetition: u32, busy_percent: f64, members: Vec<MemberRecord>) -> SetRecord {
     let host = host_use(busy_percent, busy_percent, 0.0);
     SetRecord {
         format: FORMAT,
@@ -55,7 +55,7 @@ pub(super) fn record(set: &str, repetition: u32, busy_percent: f64, members: Vec
 }
 
 /// A memory workload with these samples of its one figure.
-pub(super) fn workload(samples: &[f64]) -> JobOutcome {
+pub(crate) fn workload(samples: &[f64]) -> JobOutcome {
     JobOutcome::Workload(Box::new(WorkloadOutcome {
         metrics: Metric::new("score", "operations/min", Better::Higher, samples.to_vec())
             .into_iter()
@@ -81,7 +81,7 @@ pub(super) fn workload(samples: &[f64]) -> JobOutcome {
 }
 
 /// A load of so many operations a second at this mean latency.
-pub(super) fn load(iops: f64, latency_ns: u64) -> JobOutcome {
+pub(crate) fn load(iops: f64, latency_ns: u64) -> JobOutcome {
     let spec = LoadSpec::new(AccessSpec::single(AccessLine::new(4096, 100.0, 100.0)), 1 << 20);
     let mut latency = virtbench_units::LatencyRecorder::new();
     latency.record(latency_ns);

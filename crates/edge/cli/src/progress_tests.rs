@@ -48,6 +48,7 @@ const COMMANDS: &[(&str, Shown)] = &[
     ("history page", By("commands/history.rs", "progress::during")),
     ("history rebuild", By("commands/history.rs", "progress::spinner")),
     ("history tag", No("writes one small file")),
+    ("papers", By("commands/papers.rs", "progress::during")),
     ("analyse", By("commands/analyse.rs", "progress::during")),
     ("profile", By("commands/profile.rs", "progress::timed")),
     ("costs", By("commands/profile.rs", "with_progress")),

@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_was_as_busy_or_that_nobody_looked_at_forbids_nothing() {
+    fn a_host_that_was_as_busy_or_was_not_sampled_forbids_nothing() {
         assert_eq!(found(&beside(0.5, 0.0, &[2.0]), &beside(0.6, 0.1, &[2.0])), None);
         let mut unknown = beside(0.0, 0.0, &[2.0, 2.0]);
         unknown.iter_mut().for_each(|one| (one.others, one.runnable) = (None, None));

@@ -1,3 +1,9 @@
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "small positive invented numbers"
+)]
+
 use virtbench_record::{PointRecord, PointStatus, Provenance, Records, ResultRow, Trial};
 use virtbench_samples::grid::{described, plan};
 use virtbench_samples::{configurations, grid};

@@ -1,3 +1,9 @@
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "small positive invented numbers"
+)]
+
 use virtbench_record::{Provenance, Records, SetPlan, SetRecord, SetRole};
 
 use super::*;

@@ -124,6 +124,6 @@ esac
 case $purpose in test | bench) in_background scripts/setup-vsphere.sh ;; esac
 # A fake Proxmox VE for the same.
 case $purpose in test | bench) in_background scripts/setup-proxmox.sh ;; esac
-# Generators to compare with.
-if [ "$purpose" = bench ]; then scripts/setup-iperf3.sh; scripts/setup-smtp-source.sh; scripts/setup-go-tpc.sh; fi
+# A generator of mail to compare with.
+if [ "$purpose" = bench ]; then scripts/setup-smtp-source.sh; scripts/setup-go-tpc.sh; fi
 all_done

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use virtbench_lab::{EndProcessors, NetworkPath, PathGuest, PathKind, Place, Traffic, cache_directory};
+use virtbench_lab::{EndProcessors, NetworkPath, PathGuest, PathKind, Place, Traffic};
 
 use crate::pairs::{Claim, Sample, Verdict};
 
@@ -131,19 +131,12 @@ fn ask(path: &NetworkPath, words: &[&str]) -> Result<String> {
     }
 }
 
-/// The one that waits in its system calls as ours does, where it is set up: that of Debian 12 asks select before each of them.
-fn iperf3_program() -> String {
-    let ours = cache_directory().join("iperf3/iperf3");
-    if ours.is_file() { ours.display().to_string() } else { "iperf3".to_owned() }
-}
-
 /// Bytes a second that its receiver got.
 fn iperf3(path: &NetworkPath, more: &[&str]) -> Result<f64> {
-    let program = iperf3_program();
-    let _server = serve(path, &[&program, "--server", "--one-off"])?;
+    let _server = serve(path, &["iperf3", "--server", "--one-off"])?;
     let (address, time, ramp) = (path.address().to_string(), seconds(TIME), seconds(RAMP));
     let words =
-        [&program, "--client", &address, "--time", &time, "--omit", &ramp, "--length", "128K", "--json"];
+        ["iperf3", "--client", &address, "--time", &time, "--omit", &ramp, "--length", "128K", "--json"];
     let printed = ask(path, &[&words[..], more].concat())?;
     let json: serde_json::Value = serde_json::from_str(&printed)?;
     let bits = json["end"]["sum_received"]["bits_per_second"].as_f64();

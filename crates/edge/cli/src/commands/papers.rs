@@ -51,8 +51,8 @@ fn load(args: &PapersArgs) -> Result<Vec<(String, LoadedRun<Records>)>, Failure>
     for named in &args.runs {
         let folders = run_folders(named);
         if folders.is_empty() {
-            let why = format!("{}: there is no run in it", named.display());
-            return Err(Failure::message(Kind::Folder, why));
+            let why = if named.is_dir() { "there is no run in it" } else { "there is no such folder" };
+            return Err(Failure::message(Kind::Folder, format!("{}: {why}", named.display())));
         }
         for folder in folders {
             let run = load_any_run(&folder).map_err(|error| Failure::new(Kind::Folder, error))?;

@@ -41,6 +41,9 @@ fn runs_that_say_nothing_and_folders_without_runs_have_exit_codes_of_their_own()
     let empty = run(&["papers", temp.path().to_str().unwrap()]);
     assert_eq!(empty.code(), 7, "{empty:?}");
     assert!(empty.stderr.contains("there is no run in it"), "{empty:?}");
+    let missing = run(&["papers", temp.path().join("none").to_str().unwrap()]);
+    assert_eq!(missing.code(), 7, "{missing:?}");
+    assert!(missing.stderr.contains("there is no such folder"), "{missing:?}");
     let compared = two_environments(temp.path(), "run", 1);
     let silent = run(&["papers", compared.to_str().unwrap()]);
     assert_eq!(silent.code(), 10, "{silent:?}");

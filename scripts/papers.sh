@@ -31,6 +31,7 @@ study() {
 keep() {
   local run file
   find "$out/$1" -name run.json -printf '%h\n' 2> /dev/null | while read -r run; do
+    [ -s "$run/results.jsonl" ] || continue
     mkdir -p "$kept/${run#"$out"/}"
     for file in run.json results.jsonl; do
       sed -e "s|\"$virtbench\"|\"virtbench\"|g" -e "s|$PWD|.|g" -e "s|$HOME/|~/|g" "$run/$file" > "$kept/${run#"$out"/}/$file"

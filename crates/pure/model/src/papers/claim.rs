@@ -1,6 +1,6 @@
 //! A conclusion as the papers' files write it down, a run as it is held beside them, and what both call a platform.
 
-use virtbench_record::{ClaimFinding, Provenance, Records};
+use virtbench_record::{ClaimFinding, ClaimVerdict, Provenance, Records};
 
 /// A run that is held beside the papers.
 #[derive(Debug, Clone, Copy)]
@@ -25,6 +25,18 @@ pub(super) struct Claim {
     pub(super) differs: &'static str,
     pub(super) study: &'static str,
     pub(super) judge: fn(&[PaperRun<'_>]) -> Vec<ClaimFinding>,
+}
+
+/// What a rule says: figures in words, and the verdict. Nothing where the run lacks what it needs.
+pub(super) type Judged = Option<(String, ClaimVerdict)>;
+
+/// What a rule says of each run, under the run's platform.
+pub(super) fn each_run(runs: &[PaperRun<'_>], rule: impl Fn(&PaperRun<'_>) -> Judged) -> Vec<ClaimFinding> {
+    let of = |run: &PaperRun<'_>| {
+        let (figures, verdict) = rule(run)?;
+        Some(ClaimFinding { platform: platform(run.provenance), figures, verdict })
+    };
+    runs.iter().filter_map(of).collect()
 }
 
 /// The platform of a run whose machines are all of one kind: what executes its guests, or this host.

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use virtbench_record::{ClaimFinding, ClaimVerdict, GridPlan, Plan, PointKey};
 
-use super::claim::{Claim, PaperRun, platform, platform_of};
+use super::claim::{Claim, Judged, PaperRun, each_run, platform_of};
 use crate::interval::{CONFIDENCE, geometric_mean, median};
+use crate::operations::growth;
 use crate::pairwise::{Analysis, Cell, Margin, Measurements, Metric, analyse};
 use crate::predict::trials::{by_case, mean_absolute_error_percent};
 use crate::ratio::Ratio;
@@ -92,7 +93,7 @@ pub(super) const CLAIMS: [Claim; 10] = [
         rule: "single predictions are off by at most 8.6 % on average",
         differs: "The paper's user code ran on the processor itself, and its applications waited for disks.",
         study: "study predictions",
-        judge: predictions,
+        judge: |runs| each_run(runs, predictions),
     },
     Claim {
         id: "equivalent-adapters",
@@ -150,9 +151,6 @@ pub(super) const CLAIMS: [Claim; 10] = [
         judge: |runs| adapters(runs, response_rises_with_size),
     },
 ];
-
-/// What a rule says: figures in words, and the verdict. Nothing where the run lacks what it needs.
-type Judged = Option<(String, ClaimVerdict)>;
 
 /// A rule for each VM of each run of a disk natively and in VMs.
 fn each_side(runs: &[PaperRun<'_>], rule: fn(&Comparison) -> Judged) -> Vec<ClaimFinding> {
@@ -259,29 +257,21 @@ fn ranks(values: &[f64]) -> Vec<f64> {
     values.iter().map(rank).collect()
 }
 
-fn predictions(runs: &[PaperRun<'_>]) -> Vec<ClaimFinding> {
-    let of = |run: &PaperRun<'_>| {
-        let trials = run.records.trials();
-        let cases = by_case(trials).len();
-        let error = mean_absolute_error_percent(trials);
-        (cases > 0).then(|| ClaimFinding {
-            platform: platform(run.provenance),
-            figures: format!("off by {error:.1} % on average ({} trials of {cases} programs)", trials.len()),
-            verdict: ClaimVerdict::of(error <= WORST_PREDICTION_PERCENT),
-        })
-    };
-    runs.iter().filter_map(of).collect()
+fn predictions(run: &PaperRun<'_>) -> Judged {
+    let trials = run.records.trials();
+    let cases = by_case(trials).len();
+    let error = mean_absolute_error_percent(trials);
+    let figures = format!("off by {error:.1} % on average ({} trials of {cases} programs)", trials.len());
+    (cases > 0).then(|| (figures, ClaimVerdict::of(error <= WORST_PREDICTION_PERCENT)))
 }
 
 /// A rule for each run that compares adapters.
 fn adapters(runs: &[PaperRun<'_>], rule: fn(&Analysis) -> Judged) -> Vec<ClaimFinding> {
-    let of = |run: &PaperRun<'_>| {
+    each_run(runs, |run| {
         let Plan::Adapters(GridPlan { environments, seed, .. }) = &run.provenance.plan else { return None };
         let measurements = Measurements::from_records(run.records.points(), environments, *seed);
-        let (figures, verdict) = rule(&analyse(measurements, Margin::default(), *seed))?;
-        Some(ClaimFinding { platform: platform(run.provenance), figures, verdict })
-    };
-    runs.iter().filter_map(of).collect()
+        rule(&analyse(measurements, Margin::default(), *seed))
+    })
 }
 
 /// How far the two of each pair differ at each point, as shares, and the pair's names.
@@ -336,23 +326,12 @@ fn cost_falls_with_size(analysis: &Analysis) -> Judged {
             .filter(|efficiency| *efficiency > 0.0)
             .map(|efficiency| 1.0 / efficiency)
     });
-    let powers: Vec<f64> = costs.values().filter_map(power).collect();
-    let power = median(powers.into_iter())?;
+    let power = |costs: &BTreeMap<u64, f64>| {
+        let points: Vec<(f64, f64)> = costs.iter().map(|(size, cost)| (*size as f64, *cost)).collect();
+        Some(growth(&points)?.exponent)
+    };
+    let power = median(costs.values().filter_map(power))?;
     Some((format!("with the power {power:.2} of the size"), ClaimVerdict::of(power <= FALLING_COST)))
-}
-
-/// The power of the size with which a figure goes, by least squares of logarithms.
-fn power(by_size: &BTreeMap<u64, f64>) -> Option<f64> {
-    let points: Vec<(f64, f64)> =
-        by_size.iter().map(|(size, value)| ((*size as f64).ln(), value.ln())).collect();
-    let count = points.len() as f64;
-    let [x, y] = [
-        points.iter().map(|(x, _)| x).sum::<f64>() / count,
-        points.iter().map(|(_, y)| y).sum::<f64>() / count,
-    ];
-    let spread: f64 = points.iter().map(|(size, _)| (size - x).powi(2)).sum();
-    let common: f64 = points.iter().map(|(size, value)| (size - x) * (value - y)).sum();
-    (spread > 0.0).then(|| common / spread)
 }
 
 fn sequential_above_random(analysis: &Analysis) -> Judged {

@@ -2,7 +2,7 @@
 
 use virtbench_record::{ClaimFinding, ClaimVerdict, Plan};
 
-use super::claim::{Claim, PaperRun, platform};
+use super::claim::{Claim, Judged, PaperRun, each_run, platform};
 use crate::together::{NeighbourAnalysis, NeighbourMetric, Region, Shared, analyse_neighbours};
 
 const MULTI_VM: &str = "[Multi-VM 2010]";
@@ -112,13 +112,9 @@ fn analysed(run: &PaperRun<'_>, workloads: &[&str]) -> Option<NeighbourAnalysis>
 fn each(
     runs: &[PaperRun<'_>],
     workloads: &[&str],
-    rule: fn(&NeighbourAnalysis) -> Option<(String, ClaimVerdict)>,
+    rule: fn(&NeighbourAnalysis) -> Judged,
 ) -> Vec<ClaimFinding> {
-    let of = |run: &PaperRun<'_>| {
-        let (figures, verdict) = rule(&analysed(run, workloads)?)?;
-        Some(ClaimFinding { platform: platform(run.provenance), figures, verdict })
-    };
-    runs.iter().filter_map(of).collect()
+    each_run(runs, |run| rule(&analysed(run, workloads)?))
 }
 
 /// A figure's sets that say something of sharing: those in which nothing but the workload was short.
@@ -130,17 +126,13 @@ fn telling<'f>(
 }
 
 /// What is said where several VMs ran, and no set of them says anything of sharing. Nothing where none ran.
-fn untold(found: &NeighbourAnalysis) -> Option<(String, ClaimVerdict)> {
+fn untold(found: &NeighbourAnalysis) -> Judged {
     let overload = found.sets.iter().filter(|set| set.vms > 1).find_map(|set| set.overload)?;
     Some((overload.words().to_owned(), ClaimVerdict::Open))
 }
 
 /// Whether VMs deviate by no more than this from each other, at each number of several, in percent.
-fn share_evenly(
-    found: &NeighbourAnalysis,
-    counts: impl Fn(Region) -> bool,
-    most_percent: f64,
-) -> Option<(String, ClaimVerdict)> {
+fn share_evenly(found: &NeighbourAnalysis, counts: impl Fn(Region) -> bool, most_percent: f64) -> Judged {
     let metric = found.metrics.first()?;
     let several: Vec<(usize, f64)> = telling(found, metric)
         .filter(|shared| found.sets[shared.set].vms > 1 && counts(found.sets[shared.set].region))
@@ -155,11 +147,11 @@ fn share_evenly(
     Some((figures, ClaimVerdict::of(greatest <= most_percent)))
 }
 
-fn fair_computing(found: &NeighbourAnalysis) -> Option<(String, ClaimVerdict)> {
+fn fair_computing(found: &NeighbourAnalysis) -> Judged {
     share_evenly(found, |_| true, FAIR_COMPUTING_PERCENT)
 }
 
-fn fair_memory(found: &NeighbourAnalysis) -> Option<(String, ClaimVerdict)> {
+fn fair_memory(found: &NeighbourAnalysis) -> Judged {
     share_evenly(found, |region| matches!(region, Region::Fewer | Region::Equal), FAIR_MEMORY_PERCENT)
 }
 
@@ -173,7 +165,7 @@ fn sums(found: &NeighbourAnalysis, metric: &NeighbourMetric) -> (String, Vec<(us
     (format!("sums of {}, first = 1: {}", metric.name, told.join(", ")), sums)
 }
 
-fn near_its_most(found: &NeighbourAnalysis) -> Option<(String, ClaimVerdict)> {
+fn near_its_most(found: &NeighbourAnalysis) -> Judged {
     let (figures, sums) = sums(found, found.metrics.first()?);
     if sums.len() < 2 {
         return untold(found);
@@ -184,17 +176,15 @@ fn near_its_most(found: &NeighbourAnalysis) -> Option<(String, ClaimVerdict)> {
 }
 
 fn computing_fills_the_machine(runs: &[PaperRun<'_>]) -> Vec<ClaimFinding> {
-    let of = |run: &PaperRun<'_>| {
+    each_run(runs, |run| {
         let plan = run.provenance.plan.colocation()?;
         let held = f64::from(run.provenance.host.processors) / f64::from(plan.vcpus.max(1));
-        let (figures, verdict) = fills_the_machine(&analysed(run, CPU)?, held)?;
-        Some(ClaimFinding { platform: platform(run.provenance), figures, verdict })
-    };
-    runs.iter().filter_map(of).collect()
+        fills_the_machine(&analysed(run, CPU)?, held)
+    })
 }
 
 /// Of a host whose processors hold so many VMs.
-fn fills_the_machine(found: &NeighbourAnalysis, held: f64) -> Option<(String, ClaimVerdict)> {
+fn fills_the_machine(found: &NeighbourAnalysis, held: f64) -> Judged {
     let (figures, sums) = sums(found, found.metrics.first()?);
     if sums.len() < 2 {
         return untold(found);
@@ -207,7 +197,7 @@ fn fills_the_machine(found: &NeighbourAnalysis, held: f64) -> Option<(String, Cl
     Some((format!("{figures}; the processors hold {held:.0}"), verdict))
 }
 
-fn more_files_together(found: &NeighbourAnalysis) -> Option<(String, ClaimVerdict)> {
+fn more_files_together(found: &NeighbourAnalysis) -> Judged {
     let mut told = Vec::new();
     let mut holds = true;
     for metric in &found.metrics {

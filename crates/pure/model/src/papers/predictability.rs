@@ -2,8 +2,8 @@
 
 use virtbench_record::{ClaimFinding, ClaimVerdict, Plan};
 
-use super::claim::{Claim, PaperRun, platform};
-use crate::together::{DisturbedVm, analyse_deviation};
+use super::claim::{Claim, PaperRun, each_run, platform};
+use crate::together::{DisturbedVm, Overload, analyse_deviation};
 
 const VIRTUAL_FENCE: &str = "[VirtualFence 2013]";
 
@@ -139,27 +139,33 @@ fn sharing(run: &PaperRun<'_>) -> Option<Sharing> {
     }
 }
 
-/// Whether a rule holds by these runs; open where something but the disk was short, so that they say nothing of it.
-fn decided(runs: &[&PaperRun<'_>], figures: String, holds: bool) -> (String, ClaimVerdict) {
-    let short = |run: &&PaperRun<'_>| {
-        let found = analyse_deviation(run.provenance, run.records.sets());
-        found.sets.iter().find_map(|set| set.overload)
-    };
-    match runs.iter().find_map(short) {
-        Some(overload) => (format!("{figures}; {}", overload.words()), ClaimVerdict::Open),
-        None => (figures, ClaimVerdict::of(holds)),
+/// What a run comes to: its VMs beside others, and why they say nothing of the disk, where something else was short.
+struct Disturbed {
+    vms: Vec<DisturbedVm>,
+    overload: Option<Overload>,
+}
+
+impl Disturbed {
+    fn of(run: &PaperRun<'_>) -> Self {
+        let sets = analyse_deviation(run.provenance, run.records.sets()).sets;
+        let overload = sets.iter().find_map(|set| set.overload);
+        Self { vms: sets.into_iter().flat_map(|set| set.vms).collect(), overload }
+    }
+
+    fn deviating(&self) -> Vec<Deviating> {
+        let of = |vm: &DisturbedVm| {
+            Some((vm.vm.clone(), vm.share_percent.unwrap_or(100.0), vm.response?.delta.mean))
+        };
+        self.vms.iter().filter_map(of).collect()
     }
 }
 
-/// The VMs that ran beside others in a run, with both deviations.
-fn disturbed(run: &PaperRun<'_>) -> Vec<DisturbedVm> {
-    let found = analyse_deviation(run.provenance, run.records.sets());
-    found.sets.into_iter().flat_map(|set| set.vms).collect()
-}
-
-fn deviating(run: &PaperRun<'_>) -> Vec<Deviating> {
-    let of = |vm: DisturbedVm| Some((vm.vm, vm.share_percent.unwrap_or(100.0), vm.response?.delta.mean));
-    disturbed(run).into_iter().filter_map(of).collect()
+/// The verdict of a rule; open where a run that it took says nothing.
+fn decided((figures, holds): (String, bool), overload: Option<Overload>) -> (String, ClaimVerdict) {
+    match overload {
+        Some(overload) => (format!("{figures}; {}", overload.words()), ClaimVerdict::Open),
+        None => (figures, ClaimVerdict::of(holds)),
+    }
 }
 
 /// The VM with the least share, with its deviation.
@@ -171,47 +177,41 @@ fn told(vms: &[Deviating]) -> String {
     vms.iter().map(|(vm, _, percent)| format!("{vm} {percent:.0} %")).collect::<Vec<_>>().join(", ")
 }
 
-fn of_runs<'r, 'a>(runs: &'r [PaperRun<'a>], shared: Sharing) -> impl Iterator<Item = &'r PaperRun<'a>> {
-    runs.iter().filter(move |run| sharing(run) == Some(shared))
-}
-
 /// A rule for each run that shares the disk like this.
 fn each(
     runs: &[PaperRun<'_>],
     shared: Sharing,
-    rule: impl Fn(&PaperRun<'_>) -> Option<(String, bool)>,
+    rule: impl Fn(&Disturbed) -> Option<(String, bool)>,
 ) -> Vec<ClaimFinding> {
-    let of = |run: &PaperRun<'_>| {
-        let (figures, holds) = rule(run)?;
-        let (figures, verdict) = decided(&[run], figures, holds);
-        Some(ClaimFinding { platform: platform(run.provenance), figures, verdict })
-    };
-    of_runs(runs, shared).filter_map(of).collect()
+    each_run(runs, |run| {
+        let found = (sharing(run)? == shared).then(|| Disturbed::of(run))?;
+        Some(decided(rule(&found)?, found.overload))
+    })
 }
 
 fn deviation_is_endemic(runs: &[PaperRun<'_>]) -> Vec<ClaimFinding> {
-    each(runs, Sharing::Unfenced, |run| {
-        let vms = deviating(run);
+    each(runs, Sharing::Unfenced, |found| {
+        let vms = found.deviating();
         let holds = vms.iter().all(|(.., percent)| *percent > FENCED_PERCENT);
         (!vms.is_empty()).then(|| (told(&vms), holds))
     })
 }
 
 fn response_deviates_more(runs: &[PaperRun<'_>]) -> Vec<ClaimFinding> {
-    each(runs, Sharing::Unfenced, |run| {
-        let both: Vec<(String, f64, f64)> = disturbed(run)
-            .into_iter()
-            .filter_map(|vm| Some((vm.vm, vm.response?.delta.mean, vm.throughput?.delta.mean)))
-            .collect();
+    each(runs, Sharing::Unfenced, |found| {
+        let of = |vm: &'_ DisturbedVm| Some((vm.response?.delta.mean, vm.throughput?.delta.mean));
+        let both: Vec<(&str, (f64, f64))> =
+            found.vms.iter().filter_map(|vm| Some((vm.vm.as_str(), of(vm)?))).collect();
         let told: Vec<String> =
-            both.iter().map(|(vm, response, rate)| format!("{vm} {response:.0} and {rate:.1} %")).collect();
-        (!both.is_empty()).then(|| (told.join(", "), both.iter().all(|(_, response, rate)| response > rate)))
+            both.iter().map(|(vm, (response, rate))| format!("{vm} {response:.0} and {rate:.1} %")).collect();
+        let holds = both.iter().all(|(_, (response, rate))| response > rate);
+        (!both.is_empty()).then(|| (told.join(", "), holds))
     })
 }
 
 /// A rule for each run behind the fence with the usual slots.
 fn fenced(runs: &[PaperRun<'_>], rule: impl Fn(&[Deviating]) -> Option<(String, bool)>) -> Vec<ClaimFinding> {
-    each(runs, Sharing::Fenced(USUAL_SLOT_MS), |run| rule(&deviating(run)))
+    each(runs, Sharing::Fenced(USUAL_SLOT_MS), |found| rule(&found.deviating()))
 }
 
 /// A rule for each run behind the fence with the usual slots, beside the last of the same platform that shares otherwise.
@@ -220,14 +220,15 @@ fn beside(
     other: Sharing,
     rule: impl Fn(&[Deviating], &[Deviating]) -> Option<(String, bool)>,
 ) -> Vec<ClaimFinding> {
-    let of = |run: &PaperRun<'_>| {
+    each_run(runs, |run| {
+        let found = (sharing(run)? == Sharing::Fenced(USUAL_SLOT_MS)).then(|| Disturbed::of(run))?;
         let name = platform(run.provenance);
-        let counterpart = of_runs(runs, other).filter(|one| platform(one.provenance) == name).last()?;
-        let (figures, holds) = rule(&deviating(run), &deviating(counterpart))?;
-        let (figures, verdict) = decided(&[run, counterpart], figures, holds);
-        Some(ClaimFinding { platform: name, figures, verdict })
-    };
-    of_runs(runs, Sharing::Fenced(USUAL_SLOT_MS)).filter_map(of).collect()
+        let is_counterpart =
+            |one: &&PaperRun<'_>| sharing(one) == Some(other) && platform(one.provenance) == name;
+        let counterpart = Disturbed::of(runs.iter().rev().find(is_counterpart)?);
+        let judged = rule(&found.deviating(), &counterpart.deviating())?;
+        Some(decided(judged, found.overload.or(counterpart.overload)))
+    })
 }
 
 fn fence_by_an_order(runs: &[PaperRun<'_>]) -> Vec<ClaimFinding> {

@@ -2,7 +2,7 @@
 
 use virtbench_record::{ClaimFinding, ClaimVerdict, OperationKind, Plan, Quantity};
 
-use super::claim::{Claim, PLATFORM, PaperRun, platform};
+use super::claim::{Claim, Judged, PLATFORM, PaperRun, each_run};
 use crate::application::ApplicationAnalysis;
 use crate::oltp::analyse_oltp;
 use crate::operations::analyse_operations;
@@ -72,24 +72,19 @@ pub(super) const CLAIMS: [Claim; 5] = [
 ];
 
 /// A rule for each run of a database natively and in a VM.
-fn databases(
-    runs: &[PaperRun<'_>],
-    rule: fn(&ApplicationAnalysis) -> Option<(String, ClaimVerdict)>,
-) -> Vec<ClaimFinding> {
-    let of = |run: &PaperRun<'_>| {
+fn databases(runs: &[PaperRun<'_>], rule: fn(&ApplicationAnalysis) -> Judged) -> Vec<ClaimFinding> {
+    each_run(runs, |run| {
         let Plan::Oltp(plan) = &run.provenance.plan else { return None };
         let found = analyse_oltp(plan, run.records.oltp());
-        let (mut figures, mut verdict) = rule(&found.saturated)?;
+        let (figures, verdict) = rule(&found.saturated)?;
         if found.sides.iter().any(|side| side.driver_is_limit) {
-            figures += "; the users' own program was the limit";
-            verdict = ClaimVerdict::Open;
+            return Some((format!("{figures}; the users' own program was the limit"), ClaimVerdict::Open));
         }
-        Some(ClaimFinding { platform: platform(run.provenance), figures, verdict })
-    };
-    runs.iter().filter_map(of).collect()
+        Some((figures, verdict))
+    })
 }
 
-fn database_keeps(found: &ApplicationAnalysis) -> Option<(String, ClaimVerdict)> {
+fn database_keeps(found: &ApplicationAnalysis) -> Judged {
     let against = found.ratios.first()?;
     let kept = against.ratios.get(&Quantity::TransactionsPerSecond)?;
     let reaches = kept.interval.map_or(kept.value, |span| span.high.max(kept.value));
@@ -110,7 +105,7 @@ fn database_keeps(found: &ApplicationAnalysis) -> Option<(String, ClaimVerdict)>
 
 const NOT_COUNTED: &str = "no counters of the processor";
 
-fn slower_instructions(found: &ApplicationAnalysis) -> Option<(String, ClaimVerdict)> {
+fn slower_instructions(found: &ApplicationAnalysis) -> Judged {
     let against = found.ratios.first()?;
     let Some(growth) = against.growth else { return Some((NOT_COUNTED.into(), ClaimVerdict::Open)) };
     let [each, path] = [growth.cycles_per_instruction, growth.instructions];
@@ -118,7 +113,7 @@ fn slower_instructions(found: &ApplicationAnalysis) -> Option<(String, ClaimVerd
     Some((figures, ClaimVerdict::of(each > path)))
 }
 
-fn same_path(found: &ApplicationAnalysis) -> Option<(String, ClaimVerdict)> {
+fn same_path(found: &ApplicationAnalysis) -> Judged {
     let against = found.ratios.first()?;
     let Some(growth) = against.growth else { return Some((NOT_COUNTED.into(), ClaimVerdict::Open)) };
     let path = growth.instructions;

@@ -15,7 +15,7 @@ cache=${VIRTBENCH_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/virtbench}/openstack
 
 fail() { echo "setup-openstack: $*" >&2; exit 1; }
 [ "$(id -u)" = 0 ] || fail "this needs root: it makes a root of Debian and changes into it"
-for program in mmdebstrap unshare flock sha256sum tar; do
+for program in mmdebstrap unshare setpriv flock sha256sum tar; do
   command -v "$program" >/dev/null || fail "there is no $program: apt install mmdebstrap util-linux coreutils tar"
 done
 mkdir -p "$cache"
@@ -31,8 +31,8 @@ if [[ ! -f $cache/installed || $(<"$cache/installed") != "$of_packages" ]]; then
   ((room > 6000)) || fail "$cache has $room MB free, and 6,000 are needed"
   echo "setup-openstack: installing OpenStack, which takes some ten minutes"
   rm -rf --one-file-system "$cache/root" "$cache/installed"
-  # Packages start no servers.
-  mmdebstrap --quiet --variant=minbase --mode=root \
+  # Packages start no servers. What it mounts and starts goes with this script, however that ends.
+  setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child --mount-proc mmdebstrap --quiet --variant=minbase --mode=root \
     --aptopt='APT::Install-Recommends "false"' --aptopt='APT::Sandbox::User "root"' \
     --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
     --essential-hook='printf "#!/bin/sh\nexit 101\n" >"$1/usr/sbin/policy-rc.d"; chmod 755 "$1/usr/sbin/policy-rc.d"' \

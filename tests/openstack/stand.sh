@@ -235,9 +235,9 @@ cloud = openstack.connect(auth_url='http://$address:5000/v3', username='admin', 
 for name, ram in (('tiny', 64), ('small', 128)):
     # Flavors without a disk are administrators'.
     cloud.compute.create_flavor(name=name, ram=ram, vcpus=1, disk=1)
-# Its hosts take a second for what takes the others none: see stand_driver.py.
+# Its hosts take five seconds for what takes the others none: see stand_driver.py.
 slow = cloud.compute.create_flavor(name='slow', ram=64, vcpus=1, disk=1)
-cloud.compute.create_flavor_extra_specs(slow, {'stand:seconds': '1'})
+cloud.compute.create_flavor_extra_specs(slow, {'stand:seconds': '5'})
 cloud.image.create_image('cirros', disk_format='raw', container_format='bare', visibility='public', data=b'no system' * 1000,
                          allow_duplicates=True)
 END

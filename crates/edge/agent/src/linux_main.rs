@@ -30,6 +30,9 @@ pub(crate) fn main() -> ExitCode {
             let ran = port.and_then(|port| Ok(virtbench_desktop_session::run(display, port)?));
             return ran.map_or_else(failed, |()| ExitCode::SUCCESS);
         }
+        [flag, words @ ..] if flag == virtbench_workloads::WITHOUT_VDSO => {
+            return virtbench_workloads::run_without_vdso(words).unwrap_or_else(|error| failed(error.into()));
+        }
         [flag, fd, network] if flag == "--alone" => {
             let numbers = fd.parse().ok().zip(network.parse().ok());
             let ran = numbers.ok_or_else(|| "--alone takes two numbers".into());

@@ -2,6 +2,8 @@
 //! spend it in.
 
 #[cfg(unix)]
+mod crossings;
+#[cfg(unix)]
 mod event;
 #[cfg(unix)]
 mod hardware;
@@ -9,13 +11,17 @@ mod look;
 #[cfg(unix)]
 mod sampler;
 #[cfg(unix)]
+mod tracefs;
+#[cfg(unix)]
 mod usage;
 #[cfg(windows)]
 mod windows;
 
 #[cfg(unix)]
 pub use hardware::{CodeCounts, Counted, HardwareCounters, KVM_FOLDER, kvm_counts, per_transaction};
-pub use look::{LeaveOut, Look};
+pub use look::{LeaveOut, Look, Wanted};
+#[cfg(unix)]
+pub use tracefs::tracefs;
 #[cfg(unix)]
 pub use usage::{
     machine_cpu_ns, process_cpu_ns, thread_clock_ns, thread_cpu_ns, thread_waiting_ns, throttled_ns,

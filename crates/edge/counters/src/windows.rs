@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use virtbench_record::Crossings;
 use windows_sys::Win32::Foundation::{FILETIME, HANDLE};
 use windows_sys::Win32::System::Threading::{
     GetCurrentProcess, GetCurrentThread, GetProcessTimes, GetSystemTimes, GetThreadTimes,
@@ -76,4 +77,26 @@ impl Sampler {
     pub(crate) fn read(&mut self) -> BTreeMap<String, u64> {
         match *self {}
     }
+}
+
+/// What counts system calls: there is none.
+#[derive(Debug)]
+pub(crate) enum CallCounters {}
+
+impl CallCounters {
+    /// # Errors
+    /// Always, in words.
+    pub(crate) fn start() -> Result<Self, String> {
+        Err("Windows does not count its system calls for programs".into())
+    }
+}
+
+/// Nothing: the system does not say.
+pub(crate) fn crossings(_: Option<&CallCounters>) -> Option<Crossings> {
+    None
+}
+
+/// Nothing: the system does not say.
+pub(crate) fn disk_operations() -> Option<u64> {
+    None
 }

@@ -10,8 +10,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 use thiserror::Error;
+use virtbench_counters::tracefs;
 
 /// Buffers of all processors together, in kilobytes: some 600,000 events, which a busy disk makes in seconds while the
 /// reader waits for a processor.
@@ -26,13 +26,6 @@ const CHUNKS_AT_ONCE: usize = 64;
 const PREFIX: &str = "virtbench-profile-";
 /// What is traced.
 const EVENTS: [&str; 3] = ["block/block_bio_queue", "block/block_rq_complete", "sched/sched_process_fork"];
-
-/// Mounts tracefs for the holder of the descriptor. Its files are found under `/proc/self/fd/N`.
-fn tracefs() -> rustix::io::Result<OwnedFd> {
-    let context = fsopen("tracefs", FsOpenFlags::FSOPEN_CLOEXEC)?;
-    fsconfig_create(&context)?;
-    fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, MountAttrFlags::empty())
-}
 
 /// Why the block layer's events cannot be had.
 #[derive(Debug, Error)]

@@ -1,14 +1,17 @@
 //! Watching an application for a while.
 
+use std::os::fd::OwnedFd;
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use procfs::process::{Process, StatFlags};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::time::{ClockId, clock_gettime};
 use thiserror::Error;
-use virtbench_counters::{LeaveOut, Look};
+use virtbench_counters::{LeaveOut, Look, Wanted};
 use virtbench_record::{Footprint, Profile, ProfileError, Source, Sourced};
 
 use crate::analysis::{Analysis, Machine, Summary, Whose};
@@ -163,7 +166,8 @@ pub fn profile(
     let mut analysis = Analysis::default();
     analysis.include([application.process_id()]);
     analysis.include(tree.threads());
-    let watched = watch(&mut tracing, &mut analysis, &mut tree, limits, stop);
+    let mut first_process = FirstProcess::of(&application);
+    let watched = watch(&mut tracing, &mut analysis, &mut tree, &mut first_process, limits, stop);
     let status = application.end(&tree);
     // The last events, which came while it was being ended, still tell response times.
     analysis.until_s = Some(watched.last.at_s);
@@ -204,6 +208,26 @@ pub fn profile(
     if profile.rate() > 0.0 { Ok(profile.without_contradiction()?) } else { Ok(profile) }
 }
 
+/// The application's first process, whose end is known at once: a short one's time is that of its end and not of the next look.
+struct FirstProcess(Option<OwnedFd>);
+
+impl FirstProcess {
+    fn of(application: &Application) -> Self {
+        let id = i32::try_from(application.process_id()).ok().and_then(Pid::from_raw);
+        Self(id.and_then(|id| pidfd_open(id, PidfdFlags::empty()).ok()))
+    }
+
+    /// Waits for the next look, or for its end.
+    fn pause(&mut self) {
+        let Some(process) = &self.0 else { return thread::sleep(PAUSE) };
+        let pause = Timespec { tv_sec: 0, tv_nsec: i64::from(PAUSE.subsec_nanos()) };
+        if poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&pause)) != Ok(0) {
+            // Others may go on without it.
+            self.0 = None;
+        }
+    }
+}
+
 struct Watched {
     first: Moment,
     last: Moment,
@@ -217,11 +241,12 @@ fn watch(
     tracing: &mut Result<Tracing, String>,
     analysis: &mut Analysis,
     tree: &mut Tree,
+    first_process: &mut FirstProcess,
     limits: Limits,
     stop: &AtomicBool,
 ) -> Watched {
     let begun = Instant::now();
-    let look = Look::new(true, LeaveOut::ThisThread);
+    let look = Look::new(Wanted { functions: true, calls: false }, LeaveOut::ThisThread);
     let mut first = Moment::now(tree, &look);
     let mut last = first.clone();
     let mut ramping = !limits.ramp.is_zero();
@@ -231,7 +256,7 @@ fn watch(
     analysis.from_s = if ramping { f64::INFINITY } else { 0.0 };
     while !ended && !stop.load(Ordering::Relaxed) {
         if drain(tracing, analysis, tree) {
-            thread::sleep(PAUSE);
+            first_process.pause();
         }
         if ramping && begun.elapsed() >= limits.ramp {
             first = Moment::now(tree, &look);
@@ -313,7 +338,7 @@ fn seen(name: String, watched: &Watched, tree: &Tree, events: Result<Summary, St
 
 fn footprint(look: &Look, first: &Moment, last: &Moment) -> Result<Footprint, String> {
     if let Some(why) = look.trouble() {
-        return Err(why.to_owned());
+        return Err(why);
     }
     let both = first.footprint.as_ref().zip(last.footprint.as_ref());
     both.map(|(first, last)| look.between(first, last))

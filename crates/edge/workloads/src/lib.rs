@@ -43,6 +43,10 @@ mod system;
 #[cfg(windows)]
 #[path = "windows/system.rs"]
 mod system;
+#[cfg(unix)]
+mod without_vdso;
 
 pub use run::{Prepared, prepare, prepare_until};
 pub use runner::{RunError, Runner, Sheet, Storage, Watch};
+#[cfg(unix)]
+pub use without_vdso::{WITHOUT_VDSO, run_without_vdso};

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use memmap2::MmapMut;
-use virtbench_counters::{LeaveOut, Look};
+use virtbench_counters::{LeaveOut, Look, Wanted};
 use virtbench_engine::{Control, monotonic_ns, process_cpu_ns};
 use virtbench_record::{Interval, WorkloadOutcome};
 use virtbench_workload::{Workload, WorkloadSpec};
@@ -42,10 +42,9 @@ impl Prepared {
         wait_until(agreed_ns - self.spec.ramp_ns, control);
         self.ramp_up(control, agreed_ns)?;
         let mut notes = self.notes.clone();
-        let look = Look::new(self.spec.sample, LeaveOut::Nobody);
-        if let Some(why) = look.trouble().filter(|_| self.spec.sample) {
-            notes.push(format!("the kernel's functions are not sampled: {why}"));
-        }
+        let wanted = Wanted { functions: self.spec.sample, calls: self.spec.count };
+        let look = Look::new(wanted, LeaveOut::Nobody);
+        notes.extend(look.trouble());
         let (operations, bytes) = (control.counter(0), AtomicU64::new(0));
         let operations_before = operations.load(Ordering::Relaxed);
         let (cpu_before, steal_before) = (process_cpu_ns(), steal_ns());
@@ -177,7 +176,7 @@ pub fn prepare_until(
         Workload::Cpu(cpu) => Box::new(Cpu::new(cpu)?),
         Workload::Files(files) => Box::new(Files::new(files, spec.seed, place, is_over, &mut notes)?),
         Workload::System(system) => Box::new(System::new(system, place, &mut notes)?),
-        Workload::Command(command) => Box::new(Program::new(command, place, &mut notes)?),
+        Workload::Command(command) => Box::new(Program::new(command, place, spec.count, &mut notes)?),
     };
     Ok(Prepared { spec: spec.clone(), runner, notes, _ballast: ballast })
 }

@@ -136,7 +136,7 @@ pub use tiles_study::{
 };
 pub use users::{UsersOpenLoop, UsersOperation, UsersOutcome, UsersPlan, UsersSecond, UsersService};
 pub use workload::{
-    Better, CommandEnd, Footprint, JobOutcome, Metric, Sample, WorkloadOutcome, idle_percent,
+    Better, CommandEnd, Crossings, Footprint, JobOutcome, Metric, Sample, WorkloadOutcome, idle_percent,
 };
 
 /// Version of the formats of records. Raised when a field changes its meaning or goes away.

@@ -343,6 +343,45 @@ pub struct Footprint {
     /// Kernel time by function, in nanoseconds, as far as samples of it tell; empty where it was not sampled.
     #[serde(default)]
     pub functions: BTreeMap<String, u64>,
+    /// Operations that its disks were done with; nothing where the machine does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk_operations: Option<u64>,
+    /// How often the kernel was entered; nothing where the machine does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub crossings: Option<Crossings>,
+}
+
+/// How often a machine's kernel was entered, by what for: all its programs together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Crossings {
+    /// System calls; nothing where they were not counted, which slows each of them down.
+    pub calls: Option<u64>,
+    /// Those of them that name a file, which the kernel has to look for; nothing where they were not counted.
+    #[serde(default)]
+    pub names: Option<u64>,
+    /// Faults of pages.
+    pub faults: u64,
+}
+
+impl Crossings {
+    /// What came since an earlier moment.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            calls: self.calls.zip(earlier.calls).map(|(now, then)| now.saturating_sub(then)),
+            names: self.names.zip(earlier.names).map(|(now, then)| now.saturating_sub(then)),
+            faults: self.faults.saturating_sub(earlier.faults),
+        }
+    }
+
+    /// Those of so many times the work.
+    #[must_use]
+    pub fn scaled(&self, times: f64) -> Self {
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // as many as fit
+        let scale = |count: u64| (count as f64 * times).round() as u64;
+        Self { calls: self.calls.map(scale), names: self.names.map(scale), faults: scale(self.faults) }
+    }
 }
 
 #[cfg(test)]

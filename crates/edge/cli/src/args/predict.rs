@@ -23,6 +23,8 @@ pub enum MethodArg {
     Latency,
     /// Each part of the application's time by what it costs in the VM (`virtbench costs`)
     Scaling,
+    /// What it asks of the kernel, times what that costs in a VM that computes as fast (`virtbench costs`)
+    Crossings,
     /// A closed queueing network of processors and disk
     Queueing,
 }
@@ -35,6 +37,7 @@ impl MethodArg {
             Self::Ratio => Some(PredictionMethod::Ratio),
             Self::Latency => Some(PredictionMethod::Latency),
             Self::Scaling => Some(PredictionMethod::Scaling),
+            Self::Crossings => Some(PredictionMethod::Crossings),
             Self::Queueing => Some(PredictionMethod::Queueing),
         }
     }

@@ -2,6 +2,7 @@
 
 use virtbench_record::ModelRuns;
 
+use super::crossings::{Crossed, PARTS};
 use super::latency::{LatencyPrediction, Rounding, latency_model};
 use super::queueing::{Fitted, Outcome, Subject};
 use super::ratio::RatioPrediction;
@@ -114,6 +115,51 @@ pub(super) fn of_scaling(prediction: &mut Prediction, found: Scaled) {
     });
     prediction.draws = draws;
     prediction.breakdown = Some(breakdown);
+}
+
+/// Completes a prediction by what the application asks of the kernel.
+pub(super) fn of_crossings(prediction: &mut Prediction, found: Crossed) {
+    let mut named: Vec<(&str, f64)> = PARTS.into_iter().zip(found.seconds).collect();
+    named.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let all: f64 = found.seconds.iter().sum();
+    let told: Vec<String> = named
+        .iter()
+        .take(3)
+        .map(|(part, seconds)| format!("{part} {:.0} %", 100.0 * seconds / all))
+        .collect();
+    prediction.bottleneck = format!("of its time in the VM {}", told.join(", "));
+    for (part, seconds) in named.iter().filter(|(part, _)| *part != PARTS[0]) {
+        consider(prediction, &format!("half as much of: {part}"), 1.0 / (all - seconds / 2.0));
+    }
+    sort(prediction);
+    let (count, nearest) = found.references;
+    let like = if found.is_unlike {
+        "it is unlike all of them, so the interval is twice as wide as what they are missed by".to_owned()
+    } else {
+        format!("its time goes where that of {} goes", nearest.join(", "))
+    };
+    prediction.cautions.push(format!(
+        "What each part costs is from {count} reference applications; left out and predicted from the others, they are off by {:.0} %; {like}.",
+        100.0 * found.spread
+    ));
+    let ms = |seconds: f64| seconds * 1e3;
+    let [user_s, kernel_s, rest_s] = found.reference_s;
+    let [user, .., disk] = found.seconds;
+    let kernel = all - user - disk;
+    prediction.breakdown = Some([
+        Breakdown::from_parts([
+            (Part::User, ms(user_s)),
+            (Part::System, ms(kernel_s)),
+            (Part::Disk, ms(rest_s)),
+        ]),
+        Breakdown::from_parts([
+            (Part::User, ms(user.min(user_s))),
+            (Part::System, ms(kernel_s.min(kernel))),
+            (Part::Virtualization, ms((user - user_s).max(0.0) + (kernel - kernel_s).max(0.0))),
+            (Part::Disk, ms(disk)),
+        ]),
+    ]);
+    prediction.draws = found.draws;
 }
 
 /// Completes a prediction by the network.

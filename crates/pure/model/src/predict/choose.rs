@@ -2,7 +2,8 @@
 
 use virtbench_record::{Profile, Source, Sourced};
 
-use super::advise::{of_latency, of_queueing, of_ratio, of_scaling};
+use super::advise::{of_crossings, of_latency, of_queueing, of_ratio, of_scaling};
+use super::crossings::{computes_as_fast, cross};
 use super::latency::{latency_interval, latency_model};
 use super::queueing::{Fitted, Reference, Response, Subject};
 use super::ratio::{Matching, Projection};
@@ -36,6 +37,7 @@ pub fn predict(inputs: &Inputs<'_>) -> Result<Prediction, PredictError> {
         PredictionMethod::Ratio => by_ratio(inputs, projection.as_ref(), why)?,
         PredictionMethod::Latency => by_latency(inputs, why)?,
         PredictionMethod::Scaling => by_scaling(inputs, why)?,
+        PredictionMethod::Crossings => by_crossings(inputs, why)?,
         PredictionMethod::Queueing => by_queueing(inputs, projection.as_ref(), why)?,
     };
     if let (Some(matching), Some(projection), true) = (&matching, &projection, uses_surface(method)) {
@@ -49,11 +51,15 @@ fn choose(
     inputs: &Inputs<'_>,
     projection: Option<&Projection<'_>>,
 ) -> Result<(PredictionMethod, String), PredictError> {
-    use PredictionMethod::{Latency, Queueing, Ratio, Scaling};
+    use PredictionMethod::{Crossings, Latency, Queueing, Ratio, Scaling};
     if let Some(method) = inputs.method {
         return Ok((method, "it was asked for".into()));
     }
-    if inputs.costs.is_some() {
+    if let Some(costs) = inputs.costs {
+        if computes_as_fast(costs) && cross(inputs.profile, costs, inputs.seed).is_ok() {
+            let why = "user code takes as long on both machines, and what each way into the kernel costs was measured";
+            return Ok((Crossings, why.into()));
+        }
         let why = "what user code, kernel code, copying and waiting cost was measured on both machines";
         return Ok((Scaling, why.into()));
     }
@@ -164,6 +170,17 @@ fn by_scaling(inputs: &Inputs<'_>, why: String) -> Result<Prediction, PredictErr
     }
     prediction.cautions.extend(costs.caution());
     of_scaling(&mut prediction, found);
+    Ok(prediction)
+}
+
+fn by_crossings(inputs: &Inputs<'_>, why: String) -> Result<Prediction, PredictError> {
+    let needs = |what| PredictError::Needs { method: "crossings", what };
+    let costs = inputs.costs.ok_or(needs("what work costs on both machines (`costs`)"))?;
+    let found = cross(inputs.profile, costs, inputs.seed).map_err(needs)?;
+    let drawn = span(&found.draws, crate::interval::CONFIDENCE);
+    let mut prediction = started(inputs, PredictionMethod::Crossings, why, found.ratio, drawn);
+    prediction.cautions.extend(costs.caution());
+    of_crossings(&mut prediction, found);
     Ok(prediction)
 }
 

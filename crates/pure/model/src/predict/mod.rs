@@ -1,6 +1,6 @@
 //! How an application will do elsewhere, from what it does here ([ESX Disk 2003], sections 4 and 5).
 //!
-//! Four methods, each asking for more than the one before:
+//! Five methods, each asking for more than the one before:
 //!
 //! - [`ratio`]: the subject's throughput over the reference's in the matching part of a measured
 //!   surface. Right where the application waits for its disk and for nothing else.
@@ -8,6 +8,8 @@
 //!   worker waits for each of its operations, and the disk is not near saturation.
 //! - `scaling`: user code, kernel code, copying and waiting, each times what it was measured to take longer
 //!   on the subject. Right where the application works through the page cache.
+//! - `crossings`: user code, system calls, page faults and what else an operation asks for, each times what it costs on the
+//!   subject. Right where the subject computes as fast and its kernel is dear to enter.
 //! - [`queueing`]: a closed network of waiting elsewhere, processors and disk. Where operations
 //!   overlap or a station is near saturation the sum of latencies no longer holds, because latencies
 //!   then depend on the rate that is to be predicted.
@@ -16,6 +18,7 @@
 
 mod advise;
 mod choose;
+mod crossings;
 pub mod latency;
 pub mod queueing;
 pub mod ratio;
@@ -36,7 +39,7 @@ pub use latency::{Breakdown, Part, Rounding};
 pub use ratio::Beyond;
 pub use similar_references::kernel_work;
 
-/// Which of the four.
+/// Which of the five.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PredictionMethod {
@@ -46,13 +49,15 @@ pub enum PredictionMethod {
     Latency,
     /// [ESX Disk 2003], section 5, with the parts of computing told apart.
     Scaling,
+    /// A sum over what an operation asks of the kernel.
+    Crossings,
     /// A closed queueing network.
     Queueing,
 }
 
 impl PredictionMethod {
     /// Every method.
-    const ALL: [Self; 4] = [Self::Ratio, Self::Latency, Self::Scaling, Self::Queueing];
+    const ALL: [Self; 5] = [Self::Ratio, Self::Latency, Self::Scaling, Self::Crossings, Self::Queueing];
 
     /// The method of this name, if there is one.
     #[must_use]
@@ -67,6 +72,7 @@ impl PredictionMethod {
             Self::Ratio => "ratio",
             Self::Latency => "latency",
             Self::Scaling => "scaling",
+            Self::Crossings => "crossings",
             Self::Queueing => "queueing",
         }
     }

@@ -206,6 +206,12 @@ pub(super) fn shares(footprint: &Footprint) -> Option<[f64; KERNEL_WORKS]> {
     (all > 0.0).then(|| ns.map(|ns| ns / all))
 }
 
+/// The share of one kind of work, by its name; `None` where it was not sampled.
+pub(super) fn share_of(footprint: &Footprint, kind: &str) -> Option<f64> {
+    let place = KINDS.iter().position(|(name, _)| *name == kind)?;
+    shares(footprint).map(|shares| shares[place])
+}
+
 fn kind_of(function: &str) -> usize {
     let has = |words: &str| words.split_ascii_whitespace().any(|word| function.contains(word));
     KINDS.iter().position(|(_, words)| has(words)).unwrap_or(KERNEL_WORKS - 1)

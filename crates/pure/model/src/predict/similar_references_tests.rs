@@ -7,7 +7,7 @@ fn footprint(cpu_s: [f64; 2], functions: &[(&str, u64)]) -> Footprint {
     let cpu_ns = cpu_s.map(|seconds| (seconds * 1e9) as u64);
     let functions =
         functions.iter().map(|(name, percent)| ((*name).to_owned(), percent * 1_000_000)).collect();
-    Footprint { elapsed_ns: 1_000_000_000, cpu_ns, copied_bytes: 0, functions }
+    Footprint { elapsed_ns: 1_000_000_000, cpu_ns, functions, ..Footprint::default() }
 }
 
 /// One whose code takes so many times as long on the subject, user and kernel code.

@@ -119,6 +119,9 @@ pub struct WorkloadSpec {
     /// samples a second take about a thousandth of it.
     #[serde(default)]
     pub sample: bool,
+    /// Whether its system calls are counted, which makes each of them slower.
+    #[serde(default)]
+    pub count: bool,
 }
 
 impl WorkloadSpec {
@@ -137,6 +140,7 @@ impl WorkloadSpec {
             ballast_bytes: 0,
             drop_caches: false,
             sample: false,
+            count: false,
         }
     }
 

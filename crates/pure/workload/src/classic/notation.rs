@@ -188,6 +188,7 @@ fn set_common(spec: &mut WorkloadSpec, key: &str, value: &str) -> Set {
         "ballast" => put(&mut spec.ballast_bytes, parse_bytes(value)),
         "drop-caches" => put(&mut spec.drop_caches, named(value, &YES)),
         "sample" => put(&mut spec.sample, named(value, &YES)),
+        "count" => put(&mut spec.count, named(value, &YES)),
         _ => return None,
     })
 }
@@ -232,6 +233,7 @@ impl fmt::Display for WorkloadSpec {
         option("ballast", self.ballast_bytes != 0, format_bytes(self.ballast_bytes));
         option("drop-caches", self.drop_caches, "yes".to_owned());
         option("sample", self.sample, "yes".to_owned());
+        option("count", self.count, "yes".to_owned());
         f.write_str(self.workload.name())?;
         for (index, (key, value)) in options.iter().enumerate() {
             // A space inside a value is for people; the notation does without.

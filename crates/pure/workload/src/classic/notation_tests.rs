@@ -42,7 +42,7 @@ proptest! {
         stores in prop::sample::select(STORES.map(|(_, stores)| stores).to_vec()),
         time in prop::option::of(1u64..1_000_000),
         drop_caches: bool,
-        sample: bool,
+        [sample, count]: [bool; 2],
     ) {
         let (milliseconds, runs, mebibytes, seed) = numbers;
         let kernel_ns = milliseconds * 1_000_000;
@@ -56,6 +56,7 @@ proptest! {
             seed,
             drop_caches,
             sample,
+            count,
             time_ns: time.map(|time| time * 1_000_000),
             ballast_bytes: mebibytes << 20,
             ..WorkloadSpec::new(workload)

@@ -357,9 +357,32 @@ fn native(
     let place = side.place()?;
     let folder = Folder::new(place.folder(), &file.prepare, progress)?;
     let mut machine = WorkloadMachine::native(folder.0.clone())?;
-    let runs = rounds(&mut machine, runnable, 0, progress);
+    let runs = rounds(&mut machine, runnable, 0, progress).and_then(|mut runs| {
+        count(&mut machine, runnable, &mut runs, progress)?;
+        Ok(runs)
+    });
     machine.end();
     runs
+}
+
+/// Runs all of them once more with their system calls counted, and adds what was counted to what is known of them.
+fn count(
+    machine: &mut WorkloadMachine,
+    runnable: &[Runnable],
+    runs: &mut [Result<ReferenceRun, String>],
+    progress: &mut Progress<'_>,
+) -> Result<(), ApplicationsError> {
+    for (one, run) in runnable.iter().zip(runs) {
+        let Ok(run) = run else { continue };
+        progress.doing(&format!("reference {} natively, its system calls counted", one.name));
+        let counted = self::run(machine, one, &Round { side: 0, count: true }, progress)?;
+        let crossings = counted.ok().and_then(|counted| {
+            let times = run.operations() / counted.operations();
+            Some(counted.footprint.crossings?.scaled(times))
+        });
+        run.footprint.crossings = crossings;
+    }
+    Ok(())
 }
 
 /// Runs all of them several times in turn, and keeps of each the run in the middle: what slows a machine down for a moment
@@ -376,7 +399,7 @@ fn rounds(
         for (place, one) in runnable.iter().enumerate() {
             let what = ["natively", "in the VM"][side];
             progress.doing(&format!("reference {} {what}, round {round} of {ROUNDS}", one.name));
-            match run(machine, one, side, progress)? {
+            match run(machine, one, &Round { side, count: false }, progress)? {
                 Ok(run) => all[place].push(run),
                 Err(error) => why[place] = error,
             }
@@ -416,16 +439,23 @@ fn carried(file: &References) -> Result<Vec<CarriedFile>, ApplicationsError> {
     Ok(all)
 }
 
-/// Runs one on one side; 0 is the reference. The inner error is the reference's own; the outer one the machine's, or a
+/// How references are run: on which side, of which 0 is the reference, and whether their system calls are counted.
+struct Round {
+    side: usize,
+    count: bool,
+}
+
+/// Runs one. The inner error is the reference's own; the outer one the machine's, or a
 /// stop.
 fn run(
     machine: &mut WorkloadMachine,
     one: &Runnable,
-    side: usize,
+    round: &Round,
     progress: &Progress<'_>,
 ) -> Result<Result<ReferenceRun, String>, ApplicationsError> {
     // An emulated processor is slowed down by samples.
-    let mut spec = WorkloadSpec { runs: 1, sample: side == 0, ..one.spec.clone() };
+    let Round { side, count } = *round;
+    let mut spec = WorkloadSpec { runs: 1, sample: side == 0 && !count, count, ..one.spec.clone() };
     match &mut spec.workload {
         Workload::Files(files) => files.run_ns = RUN_NS[side],
         Workload::Command(_) => spec.runs = RUNS[side],

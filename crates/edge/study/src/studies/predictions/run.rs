@@ -69,11 +69,12 @@ pub fn run_predictions(
     }
     let mut course = TrialsDone::new(&plan, &missing);
     course.tell(progress);
-    let costs = costs(&kept, sides, brought, progress)?;
+    let (costs, mut age) = costs(&kept, sides, brought, progress)?;
     course.go_on(PARTS[0], progress);
     for (number, cases) in &missing {
         progress.check()?;
-        let costs = costs_at(&kept, sides, &costs, *number, progress)?;
+        let costs = costs_at(&kept, sides, (&costs, age), *number, progress)?;
+        age = CostsAge::Earlier;
         course.go_on(PARTS[1], progress);
         let mut sitting = TrialRun {
             folder,
@@ -115,29 +116,38 @@ impl TrialsDone {
     }
 }
 
+/// When costs were measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CostsAge {
+    /// Right before the trial.
+    Now,
+    /// Before that: how fast the machine is natively has to be measured again.
+    Earlier,
+}
+
 /// The costs of the folder; else those that were brought, else measured ones.
 fn costs(
     kept: &Kept,
     sides: &mut dyn TrialSides,
     brought: Option<&Costs>,
     progress: &mut Progress<'_>,
-) -> Result<Costs, ApplicationsError> {
+) -> Result<(Costs, CostsAge), ApplicationsError> {
     if let Some(known) = kept.costs()? {
-        return Ok(known);
+        return Ok((known, CostsAge::Earlier));
     }
-    let costs = match brought {
-        Some(brought) => brought.clone(),
-        None => sides.costs(progress)?,
+    let (costs, age) = match brought {
+        Some(brought) => (brought.clone(), CostsAge::Earlier),
+        None => (sides.costs(progress)?, CostsAge::Now),
     };
     kept.keep_costs(&costs)?;
-    Ok(costs)
+    Ok((costs, age))
 }
 
 /// The costs with references as they are natively at this trial.
 fn costs_at(
     kept: &Kept,
     sides: &mut dyn TrialSides,
-    costs: &Costs,
+    (costs, age): (&Costs, CostsAge),
     number: u32,
     progress: &mut Progress<'_>,
 ) -> Result<Costs, ApplicationsError> {
@@ -145,7 +155,9 @@ fn costs_at(
         return Ok(known);
     }
     let mut now = costs.clone();
-    sides.renew(&mut now, progress)?;
+    if age == CostsAge::Earlier {
+        sides.renew(&mut now, progress)?;
+    }
     kept.keep_costs_at(number, &now)?;
     Ok(now)
 }

@@ -10,16 +10,16 @@ use std::time::Duration;
 use virtbench_lab::{CpuSample, LabError, host_facts, run_command};
 use virtbench_profiler::{Application, ApplicationError, Limits, ProfilerError, kernel_threads_s, profile};
 use virtbench_record::{
-    Band, Capacity, Case, Costs, Footprint, JobOutcome, PROFILE_FORMAT, Profile, Source, Sourced,
+    Band, Capacity, Case, Costs, Crossings, Footprint, JobOutcome, PROFILE_FORMAT, Profile, Source, Sourced,
     WorkloadOutcome,
 };
-use virtbench_workload::WorkloadSpec;
+use virtbench_workload::{CommandSpec, Workload, WorkloadSpec};
 
 use super::costs::{measure_costs, renew_references};
 use super::error::ApplicationsError;
 use super::machine::{NativeSide, VmOptions, WorkloadMachine, find_guests};
 use super::metric::{Metric, middle};
-use super::verify::{Verified, VerifyInputs, own_workload, verify};
+use super::verify::{Verified, VerifyInputs, own_workload, run_capacity, verify};
 use crate::runner::progress::Progress;
 
 /// How long copying what an application begins with may take.
@@ -108,11 +108,14 @@ impl TrialSides for HostAndVm {
         run_command(copy, &what, COPY_LIMIT, progress.stop)?;
         // What the copy left unwritten is not to be paid for by the application.
         rustix::fs::sync();
+        // The first run warms up, and its system calls are counted, which slows it down.
+        let counted = count_natively(case, &work, progress)?;
         let profiles: Result<Vec<Profile>, ApplicationsError> =
             (0..runs.max(1)).map(|_| profile_natively(case, &work, progress)).collect();
         drop(place);
-        middle(profiles?, |profile| profile.capacity().value)
-            .ok_or_else(|| ApplicationsError::Measured("it was not run natively".into()))
+        let profile = middle(profiles?, |profile| profile.capacity().value);
+        let profile = profile.ok_or_else(|| ApplicationsError::Measured("it was not run natively".into()))?;
+        Ok(with_crossings(profile, counted))
     }
 
     fn verify(
@@ -131,6 +134,47 @@ impl TrialSides for HostAndVm {
 
 /// The longest that a native run is watched.
 const LONGEST: Duration = Duration::from_secs(600);
+
+/// How often an application entered the kernel, and for how much work: its capacity times the time it took, in nanoseconds.
+struct CountedRun {
+    crossings: Option<Crossings>,
+    work: f64,
+}
+
+/// Runs a case once in the folder `work`, with its system calls counted.
+fn count_natively(
+    case: &Case,
+    work: &Path,
+    progress: &Progress<'_>,
+) -> Result<CountedRun, ApplicationsError> {
+    let own = own_workload(&case.command);
+    let spec = own.clone().unwrap_or_else(|| {
+        let command = Workload::Command(CommandSpec::new(case.command.clone()));
+        WorkloadSpec { runs: 1, limit_ns: LONGEST.as_nanos() as u64, ..WorkloadSpec::new(command) }
+    });
+    let mut machine = WorkloadMachine::native(work.to_owned())?;
+    let measured = machine.run(WorkloadSpec { count: true, ..spec }, progress);
+    machine.end();
+    let outcome = measured?.0;
+    let (crossings, elapsed_ns) =
+        (outcome.footprint.as_ref().and_then(|seen| seen.crossings), outcome.elapsed_ns);
+    let metric = case.metric.as_deref().filter(|_| own.is_none()).unwrap_or("io");
+    let metric = Metric::parse(metric).map_err(|why| ApplicationsError::Input(why.into()))?;
+    let capacity = run_capacity(outcome, own.is_none().then_some(&metric), "natively")?;
+    Ok(CountedRun { crossings, work: capacity * elapsed_ns as f64 })
+}
+
+/// The profile with the crossings of another run, as many as belong to its own work.
+fn with_crossings(mut profile: Profile, counted: CountedRun) -> Profile {
+    let work = profile.capacity().value * profile.elapsed_ns.unwrap_or(0) as f64;
+    let times = work / counted.work;
+    if let Sourced::Known { value, .. } = &mut profile.footprint
+        && times.is_finite()
+    {
+        value.crossings = counted.crossings.map(|crossings| crossings.scaled(times));
+    }
+    profile
+}
 
 /// Runs a case once in the folder `work`, and gives its profile.
 pub(super) fn profile_natively(

@@ -86,29 +86,41 @@ pub fn verify(
     Ok(Verified { guest, ..counts })
 }
 
-/// The result of a run; a workload of our own has no metric.
-fn verified(outcome: WorkloadOutcome, metric: Option<&Metric>) -> Result<Verified, ApplicationsError> {
+/// The capacity of a run `place`, in the VM or natively; a workload of our own has no metric.
+///
+/// # Errors
+/// The application failed there, or there is no such figure.
+pub(super) fn run_capacity(
+    outcome: WorkloadOutcome,
+    metric: Option<&Metric>,
+    place: &str,
+) -> Result<f64, ApplicationsError> {
     if let Some(trouble) = outcome.command.as_ref().and_then(|end| Some((end.trouble()?, end))) {
         let (trouble, end) = trouble;
         let said: Vec<&str> = end.output.lines().rev().take(12).collect();
         let said: Vec<&str> = said.into_iter().rev().collect();
-        let message = format!("in the VM the application {trouble}; it said:\n  | {}", said.join("\n  | "));
+        let message = format!("{place} the application {trouble}; it said:\n  | {}", said.join("\n  | "));
         return Err(ApplicationsError::Measured(message.into()));
     }
+    match metric {
+        Some(metric) => {
+            let capacity: Capacity =
+                metric.capacity(&outcome).map_err(|why| ApplicationsError::Measured(why.into()))?;
+            Ok(capacity.value)
+        }
+        None => JobOutcome::Workload(Box::new(outcome)).throughput().ok_or_else(|| {
+            ApplicationsError::Measured(format!("the workload had no throughput {place}").into())
+        }),
+    }
+}
+
+/// The result of a run in the VM.
+fn verified(outcome: WorkloadOutcome, metric: Option<&Metric>) -> Result<Verified, ApplicationsError> {
     let machine_percent = outcome
         .footprint
         .as_ref()
         .map(|footprint| footprint.cpu_ns.map(|ns| 100.0 * ns as f64 / footprint.elapsed_ns.max(1) as f64));
-    let capacity = match metric {
-        Some(metric) => {
-            let capacity: Capacity =
-                metric.capacity(&outcome).map_err(|why| ApplicationsError::Measured(why.into()))?;
-            capacity.value
-        }
-        None => JobOutcome::Workload(Box::new(outcome))
-            .throughput()
-            .ok_or_else(|| ApplicationsError::Measured("the workload had no throughput in the VM".into()))?,
-    };
+    let capacity = run_capacity(outcome, metric, "in the VM")?;
     Ok(Verified { capacity, machine_percent, host: None, guest: None })
 }
 

@@ -1,0 +1,159 @@
+use virtbench_record::{Cost, Crossings, ReferenceRun, Source, Sourced};
+use virtbench_units::Random;
+
+use super::super::tests::profile;
+use super::super::{Inputs, PredictionMethod, Rounding, predict};
+use super::*;
+use crate::test_support::host;
+
+/// What each part costs on the invented subject: multiples, and microseconds.
+const COSTS: Amounts = [1.1, 4.0, 3.5, 6.0, 8.0, 60.0];
+
+/// A second of so much of each part; half of the kernel's time is work on files.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+fn footprint(amounts: &Amounts) -> Footprint {
+    let [user_s, files_s, calls, names, faults, disk] = *amounts;
+    let count = |millions: f64| (millions * 1e6).round() as u64;
+    let ns = |seconds: f64| (seconds * 1e9) as u64;
+    Footprint {
+        elapsed_ns: 1_000_000_000,
+        cpu_ns: [ns(user_s), ns(2.0 * files_s)],
+        functions: [("ext4_lookup".to_owned(), 500), ("do_syscall_64".to_owned(), 500)].into(),
+        disk_operations: Some(count(disk)),
+        crossings: Some(Crossings {
+            calls: Some(count(calls)),
+            names: Some(count(names)),
+            faults: count(faults),
+            ..Crossings::default()
+        }),
+        ..Footprint::default()
+    }
+}
+
+/// A second of random work, in which every part may be missing.
+fn random_amounts(random: &mut Random) -> Amounts {
+    let most = [0.8, 0.2, 0.2, 0.05, 0.05, 0.003];
+    most.map(|most| if random.unit() < 0.3 { 0.0 } else { most * random.unit() })
+}
+
+/// References whose times on the subject are the sums of their parts, each off by up to `noise`, a share.
+fn references(noise: f64) -> Vec<Reference> {
+    let mut random = Random::new(7);
+    let one = |number: usize| {
+        let amounts = random_amounts(&mut random);
+        let off = 1.0 + noise * (2.0 * random.unit() - 1.0);
+        let subject_s = total(&COSTS, &amounts) * off;
+        Reference {
+            name: format!("reference-{number}"),
+            workers: 1,
+            reference: ReferenceRun { per_second: 1.0, footprint: footprint(&amounts) },
+            subject: ReferenceRun { per_second: 1.0 / subject_s, footprint: Footprint::default() },
+        }
+    };
+    (0..30).map(one).collect()
+}
+
+fn costs(user: f64, references: Vec<Reference>) -> Costs {
+    let cost = |part| Cost { name: format!("{part:?}"), part, reference_ns: 1.0, subject_ns: user };
+    Costs {
+        left_out: Vec::new(),
+        costs_format: 4,
+        host: host(2),
+        adapter: "virtio-blk".into(),
+        accelerator: "uml".into(),
+        vcpus: 1,
+        costs: [CostPart::User, CostPart::System, CostPart::Copy, CostPart::Wait].map(cost).to_vec(),
+        crowded: Vec::new(),
+        references,
+    }
+}
+
+fn application(amounts: &Amounts) -> Profile {
+    let percent = |seconds: f64| Sourced::known(100.0 * seconds, Source::User);
+    Profile {
+        cpu_user_percent: percent(amounts[0]),
+        cpu_system_percent: percent(2.0 * amounts[1]),
+        footprint: Sourced::known(footprint(amounts), Source::User),
+        workers: Sourced::known(1, Source::User),
+        ..profile(100.0, &[(4096.0, 100.0)])
+    }
+}
+
+const BUSY: Amounts = [0.4, 0.1, 0.08, 0.02, 0.02, 0.001];
+
+#[test]
+fn what_each_part_costs_follows_from_the_references() {
+    let costs = costs(1.05, references(0.0));
+    let found = cross(&application(&BUSY), &costs, 1).unwrap();
+    let truth = 1.0 / total(&COSTS, &BUSY);
+    assert!((found.ratio / truth - 1.0).abs() < 0.01, "{} {truth}", found.ratio);
+    assert!(found.spread < 0.01 && !found.is_unlike, "{found:?}");
+    assert_eq!(found.references.0, 30);
+}
+
+#[test]
+fn intervals_are_as_wide_as_what_references_are_missed_by() {
+    let width = |noise: f64| {
+        let found = cross(&application(&BUSY), &costs(1.05, references(noise)), 1).unwrap();
+        found.draws[found.draws.len() * 9 / 10] / found.draws[found.draws.len() / 10]
+    };
+    let widths = [0.0, 0.2, 0.6].map(width);
+    assert!(widths.is_sorted() && widths[0] < 1.15 && widths[2] > 1.4, "{widths:?}");
+}
+
+#[test]
+fn what_is_unlike_all_references_says_so_and_is_wider() {
+    let like = cross(&application(&BUSY), &costs(1.05, references(0.2)), 1).unwrap();
+    // It uses the disk and does nothing else.
+    let writer = application(&[0.001, 0.001, 0.0, 0.0, 0.0, 0.02]);
+    let unlike = cross(&writer, &costs(1.05, references(0.2)), 1).unwrap();
+    let width = |found: &Crossed| found.draws[390] / found.draws[10];
+    assert!(unlike.is_unlike && !like.is_unlike);
+    assert!(width(&unlike) > width(&like), "{} {}", width(&unlike), width(&like));
+    let prediction = predict(&inputs(&writer, &costs(1.05, references(0.2)))).unwrap();
+    assert!(prediction.cautions.iter().any(|said| said.contains("unlike")), "{:?}", prediction.cautions);
+}
+
+fn inputs<'a>(profile: &'a Profile, costs: &'a Costs) -> Inputs<'a> {
+    Inputs {
+        profile,
+        surface: None,
+        runs: None,
+        costs: Some(costs),
+        compute: None,
+        subject_processors: Some(costs.vcpus),
+        method: None,
+        rounding: Rounding::Exact,
+        seed: 1,
+    }
+}
+
+#[test]
+fn it_is_chosen_where_user_code_takes_as_long_and_everything_was_counted() {
+    let application = application(&BUSY);
+    let chosen = |costs: &Costs| predict(&inputs(&application, costs)).unwrap().method;
+    let like = costs(1.05, references(0.1));
+    assert_eq!(chosen(&like), PredictionMethod::Crossings);
+    assert_eq!(chosen(&costs(12.0, references(0.1))), PredictionMethod::Scaling, "an emulator");
+    assert_eq!(chosen(&Costs { vcpus: 2, ..like.clone() }), PredictionMethod::Scaling);
+    let mut uncounted = like.clone();
+    for one in &mut uncounted.references {
+        one.reference.footprint.crossings = None;
+    }
+    assert_eq!(chosen(&uncounted), PredictionMethod::Scaling);
+    let asked = Inputs { method: Some(PredictionMethod::Crossings), ..inputs(&application, &uncounted) };
+    assert!(predict(&asked).unwrap_err().to_string().contains("were counted"));
+}
+
+#[test]
+fn a_prediction_says_where_the_time_goes_and_what_would_help() {
+    let (application, costs) = (application(&BUSY), costs(1.05, references(0.1)));
+    let prediction = predict(&inputs(&application, &costs)).unwrap();
+    assert!(prediction.bottleneck.contains("user code"), "{}", prediction.bottleneck);
+    assert!(prediction.what_if.iter().any(|what| what.change.contains("system calls")));
+    let interval = prediction.interval.unwrap();
+    assert!(interval.low < prediction.ratio && prediction.ratio < interval.high);
+    let [before, after] = prediction.breakdown.unwrap();
+    let sum = |breakdown: &super::super::Breakdown| breakdown.0.iter().map(|(_, ms)| ms).sum::<f64>();
+    assert!((sum(&before) - 1000.0).abs() < 1.0 && (sum(&after) * prediction.ratio - 1000.0).abs() < 1.0);
+}

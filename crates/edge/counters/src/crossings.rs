@@ -1,5 +1,6 @@
 //! How often the kernel is entered, and what for.
 
+use std::ffi::CStr;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::fd::AsRawFd;
@@ -13,44 +14,57 @@ use crate::tracefs::tracefs;
 const PERF_TYPE_TRACEPOINT: u32 = 2;
 
 /// System calls that name a file, as the kernel's events are called. A kernel has some of them.
-const NAMING: [&str; 30] = [
+const NAMING: [&str; 18] = [
     "access",
     "chdir",
     "chmod",
     "chown",
-    "creat",
     "execve",
     "faccessat",
     "faccessat2",
     "fchmodat",
     "fchownat",
-    "link",
-    "linkat",
     "lstat",
-    "mkdir",
-    "mkdirat",
     "newfstatat",
     "open",
     "openat",
     "readlink",
     "readlinkat",
+    "stat",
+    "statx",
+    "utimensat",
+];
+
+/// Those that make, rename or remove a name.
+const CHANGING: [&str; 14] = [
+    "creat",
+    "link",
+    "linkat",
+    "mkdir",
+    "mkdirat",
     "rename",
     "renameat",
     "renameat2",
     "rmdir",
-    "stat",
-    "statx",
+    "symlink",
+    "symlinkat",
     "truncate",
     "unlink",
     "unlinkat",
-    "utimensat",
 ];
+
+/// Those that may make one, and do where their flags have `O_CREAT`.
+const MAKING: [&str; 2] = ["open", "openat"];
+const WITH_O_CREAT: &CStr = c"flags & 0x40";
+/// `PERF_EVENT_IOC_SET_FILTER`: `_IOW('$', 6, char *)`.
+const SET_FILTER: libc::Ioctl = 0x4008_2406;
 
 /// Counters of system calls, one a processor and kind. While they live each call takes longer, by some tenths of a microsecond.
 #[derive(Debug)]
 pub(crate) struct CallCounters {
     all: Vec<File>,
     naming: Vec<File>,
+    changing: Vec<File>,
 }
 
 impl CallCounters {
@@ -65,11 +79,17 @@ impl CallCounters {
     fn open() -> io::Result<Self> {
         let mount = tracefs()?;
         let events = PathBuf::from(format!("/proc/self/fd/{}/events", mount.as_raw_fd()));
-        let naming = NAMING.iter().map(|name| events.join(format!("syscalls/sys_enter_{name}")));
-        let naming = naming.filter(|event| event.exists()).map(|event| counters(&event));
+        let of = |names: &[&str]| -> io::Result<Vec<File>> {
+            let known = names.iter().map(|name| events.join(format!("syscalls/sys_enter_{name}")));
+            let counted = known.filter(|event| event.exists()).map(|event| counters(&event));
+            Ok(counted.collect::<io::Result<Vec<_>>>()?.into_iter().flatten().collect())
+        };
+        let making = of(&MAKING)?;
+        making.iter().try_for_each(|counter| filter(counter, WITH_O_CREAT))?;
         Ok(Self {
             all: counters(&events.join("raw_syscalls/sys_enter"))?,
-            naming: naming.collect::<io::Result<Vec<_>>>()?.into_iter().flatten().collect(),
+            naming: of(&NAMING)?,
+            changing: of(&CHANGING)?.into_iter().chain(making).collect(),
         })
     }
 }
@@ -79,6 +99,13 @@ fn counters(event: &Path) -> io::Result<Vec<File>> {
     let config = fs::read_to_string(event.join("id"))?.trim().parse().map_err(io::Error::other)?;
     let attributes = Attributes { kind: PERF_TYPE_TRACEPOINT, size: 64, config, ..Attributes::default() };
     online().into_iter().map(|processor| open(&attributes, processor)).collect()
+}
+
+/// Has it count those events alone that a condition on their fields holds for.
+fn filter(counter: &File, condition: &CStr) -> io::Result<()> {
+    // SAFETY: the kernel reads the string, which ends with a zero and lives through the call.
+    let set = unsafe { libc::ioctl(counter.as_raw_fd(), SET_FILTER, condition.as_ptr()) };
+    if set == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Their sum; nothing where one cannot be read, or there is none.
@@ -93,11 +120,13 @@ fn sum(counters: &[File]) -> Option<u64> {
 
 /// What was counted since the machine's start, and of calls since that of their counters; nothing where the machine does not say.
 pub(crate) fn crossings(calls: Option<&CallCounters>) -> Option<Crossings> {
-    let vmstat = fs::read_to_string("/proc/vmstat").ok()?;
+    let (stat, vmstat) = (fs::read_to_string("/proc/stat").ok()?, fs::read_to_string("/proc/vmstat").ok()?);
     Some(Crossings {
         calls: calls.and_then(|counters| sum(&counters.all)),
         names: calls.and_then(|counters| sum(&counters.naming)),
+        changes: calls.and_then(|counters| sum(&counters.changing)),
         faults: number(&vmstat, "pgfault")?,
+        forks: number(&stat, "processes")?,
     })
 }
 
@@ -139,7 +168,21 @@ mod tests {
         let seen = crossings(counters.as_ref()).unwrap().since(&before);
         assert!(seen.calls.unwrap() >= 10_000, "{seen:?}");
         assert!(seen.names.unwrap() >= 1, "{seen:?}");
-        assert!(seen.faults >= 10, "{seen:?}");
+        assert!(seen.forks >= 1 && seen.faults >= 10, "{seen:?}");
+        let (folder, before) = (tempfile::tempdir().unwrap(), crossings(counters.as_ref()).unwrap());
+        let name = folder.path().join("made");
+        for _ in 0..1_000 {
+            fs::write(&name, "").unwrap();
+            fs::metadata(&name).unwrap();
+            fs::remove_file(&name).unwrap();
+        }
+        let seen = crossings(counters.as_ref()).unwrap().since(&before);
+        let [names, changes] = [seen.names.unwrap(), seen.changes.unwrap()];
+        assert!(names >= 2_000, "{seen:?}");
+        assert!(
+            changes >= 2_000 && changes < names + 1_000,
+            "what is only looked at changes nothing: {seen:?}"
+        );
         assert_eq!(crossings(None).unwrap().calls, None);
     }
 

@@ -24,7 +24,8 @@ pub use look::{LeaveOut, Look, Wanted};
 pub use tracefs::tracefs;
 #[cfg(unix)]
 pub use usage::{
-    machine_cpu_ns, process_cpu_ns, thread_clock_ns, thread_cpu_ns, thread_waiting_ns, throttled_ns,
+    machine_cpu_ns, machine_io_wait_ns, process_cpu_ns, thread_clock_ns, thread_cpu_ns, thread_waiting_ns,
+    throttled_ns,
 };
 #[cfg(windows)]
-pub use windows::{machine_cpu_ns, process_cpu_ns, thread_clock_ns, thread_cpu_ns};
+pub use windows::{machine_cpu_ns, machine_io_wait_ns, process_cpu_ns, thread_clock_ns, thread_cpu_ns};

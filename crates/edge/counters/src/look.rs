@@ -12,7 +12,7 @@ use crate::crossings::{CallCounters, crossings, disk_operations};
 use crate::sampler::Sampler;
 #[cfg(windows)]
 use crate::windows::{CallCounters, Sampler, crossings, disk_operations};
-use crate::{machine_cpu_ns, thread_cpu_ns};
+use crate::{machine_cpu_ns, machine_io_wait_ns, thread_cpu_ns};
 
 /// Whose time does not count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,6 +80,7 @@ impl Look {
             cpu_ns: [0, 1].map(|mode| cpu[mode].saturating_sub(own[mode])),
             copied_bytes,
             functions: BTreeMap::new(),
+            io_wait_ns: machine_io_wait_ns(),
             disk_operations: disk_operations(),
             crossings: crossings(self.calls.as_ref().and_then(|calls| calls.as_ref().ok())),
         })
@@ -100,6 +101,7 @@ impl Look {
             cpu_ns: [0, 1].map(|mode| later.cpu_ns[mode].saturating_sub(earlier.cpu_ns[mode])),
             copied_bytes: later.copied_bytes.saturating_sub(earlier.copied_bytes),
             functions: self.functions(),
+            io_wait_ns: grown(earlier.io_wait_ns, later.io_wait_ns),
             disk_operations: grown(earlier.disk_operations, later.disk_operations),
             crossings: later.crossings.zip(earlier.crossings).map(|(now, then)| now.since(&then)),
         }

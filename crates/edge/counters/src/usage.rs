@@ -47,6 +47,18 @@ fn cpu_ns(who: libc::c_int) -> [u64; 2] {
 /// nothing where the kernel does not say.
 #[must_use]
 pub fn machine_cpu_ns() -> Option<[u64; 2]> {
+    machine_ns([&[0, 1], &[2, 5, 6]])
+}
+
+/// Since boot, the time in which processors had nothing to do while a disk worked for a program that ran there last, in nanoseconds; nothing
+/// where the kernel does not say.
+#[must_use]
+pub fn machine_io_wait_ns() -> Option<u64> {
+    machine_ns([&[4]]).map(|[ns]| ns)
+}
+
+/// Sums over the columns of all processors together, in nanoseconds (proc(5), `stat`).
+fn machine_ns<const N: usize>(columns: [&[usize]; N]) -> Option<[u64; N]> {
     let stat = fs::read_to_string("/proc/stat").ok()?;
     let line = stat.lines().next()?.strip_prefix("cpu ")?;
     let ticks: Vec<u64> = line.split_whitespace().map_while(|word| word.parse().ok()).collect();
@@ -54,8 +66,7 @@ pub fn machine_cpu_ns() -> Option<[u64; 2]> {
         |places: &[usize]| places.iter().map(|place| ticks.get(*place).copied().unwrap_or(0)).sum::<u64>();
     // SAFETY: sysconf reads a constant of the system and has no memory effects.
     let per_second = u64::try_from(unsafe { libc::sysconf(libc::_SC_CLK_TCK) }).ok().filter(|n| *n > 0)?;
-    let ns = 1_000_000_000 / per_second;
-    Some([sum(&[0, 1]) * ns, sum(&[2, 5, 6]) * ns])
+    Some(columns.map(|places| sum(places) * (1_000_000_000 / per_second)))
 }
 
 /// How long the calling thread has been ready to run without a processor, in nanoseconds: others had them, or its control group had

@@ -51,6 +51,12 @@ pub fn machine_cpu_ns() -> Option<[u64; 2]> {
     is_known.then(|| [ns(user), ns(kernel).saturating_sub(ns(idle))])
 }
 
+/// Nothing: the system does not say.
+#[must_use]
+pub fn machine_io_wait_ns() -> Option<u64> {
+    None
+}
+
 fn ns(time: FILETIME) -> u64 {
     (u64::from(time.dwHighDateTime) << 32 | u64::from(time.dwLowDateTime)).saturating_mul(100)
 }

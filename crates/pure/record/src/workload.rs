@@ -343,6 +343,10 @@ pub struct Footprint {
     /// Kernel time by function, in nanoseconds, as far as samples of it tell; empty where it was not sampled.
     #[serde(default)]
     pub functions: BTreeMap<String, u64>,
+    /// Time in which its processors had nothing to do while a disk worked for one of its programs, in nanoseconds; nothing where the machine
+    /// does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub io_wait_ns: Option<u64>,
     /// Operations that its disks were done with; nothing where the machine does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk_operations: Option<u64>,
@@ -360,8 +364,14 @@ pub struct Crossings {
     /// Those of them that name a file, which the kernel has to look for; nothing where they were not counted.
     #[serde(default)]
     pub names: Option<u64>,
+    /// Those that make, rename or remove a name; nothing where they were not counted.
+    #[serde(default)]
+    pub changes: Option<u64>,
     /// Faults of pages.
     pub faults: u64,
+    /// Processes and threads that were started.
+    #[serde(default)]
+    pub forks: u64,
 }
 
 impl Crossings {
@@ -371,6 +381,8 @@ impl Crossings {
         Self {
             calls: self.calls.zip(earlier.calls).map(|(now, then)| now.saturating_sub(then)),
             names: self.names.zip(earlier.names).map(|(now, then)| now.saturating_sub(then)),
+            changes: self.changes.zip(earlier.changes).map(|(now, then)| now.saturating_sub(then)),
+            forks: self.forks.saturating_sub(earlier.forks),
             faults: self.faults.saturating_sub(earlier.faults),
         }
     }
@@ -380,7 +392,13 @@ impl Crossings {
     pub fn scaled(&self, times: f64) -> Self {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // as many as fit
         let scale = |count: u64| (count as f64 * times).round() as u64;
-        Self { calls: self.calls.map(scale), names: self.names.map(scale), faults: scale(self.faults) }
+        Self {
+            calls: self.calls.map(scale),
+            names: self.names.map(scale),
+            changes: self.changes.map(scale),
+            faults: scale(self.faults),
+            forks: scale(self.forks),
+        }
     }
 }
 

@@ -144,8 +144,8 @@ pub(super) fn of_crossings(prediction: &mut Prediction, found: Crossed) {
     ));
     let ms = |seconds: f64| seconds * 1e3;
     let [user_s, kernel_s, rest_s] = found.reference_s;
-    let [user, .., disk] = found.seconds;
-    let kernel = all - user - disk;
+    let [user, .., disk, wait] = found.seconds;
+    let kernel = all - user - disk - wait;
     prediction.breakdown = Some([
         Breakdown::from_parts([
             (Part::User, ms(user_s)),
@@ -156,7 +156,7 @@ pub(super) fn of_crossings(prediction: &mut Prediction, found: Crossed) {
             (Part::User, ms(user.min(user_s))),
             (Part::System, ms(kernel_s.min(kernel))),
             (Part::Virtualization, ms((user - user_s).max(0.0) + (kernel - kernel_s).max(0.0))),
-            (Part::Disk, ms(disk)),
+            (Part::Disk, ms(disk + wait)),
         ]),
     ]);
     prediction.draws = found.draws;

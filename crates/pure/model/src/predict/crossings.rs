@@ -5,9 +5,8 @@
 //! each costs on the subject follows from the reference applications, by non-negative least squares of relative errors over all of
 //! them (Lawson and Hanson, "Solving Least Squares Problems", chapter 23). Nothing is fitted to the application itself.
 //!
-//! Waiting for the disk is in the cost of its operations, so references have to have been run on the disk that the application is on. What
-//! nothing counts, the sum cannot know of: reads at places anywhere in a large file that is cached take a guest of User Mode Linux three times
-//! as long as it says.
+//! What nothing counts, the sum cannot know of: reads at places anywhere in a large file that is cached take a guest of User Mode Linux three
+//! times as long as it says.
 //!
 //! Each reference is left out in turn and predicted from the others. What those are missed by whose time goes to the same parts is the
 //! interval of an application like them. One that is unlike all of them gets twice what all are missed by.
@@ -21,7 +20,7 @@ use super::similar_references::share_of;
 const FEWEST: usize = 15;
 
 /// How many parts there are.
-const COUNT: usize = 6;
+const COUNT: usize = 9;
 
 /// Parts of an operation.
 pub(super) const PARTS: [&str; COUNT] = [
@@ -29,9 +28,14 @@ pub(super) const PARTS: [&str; COUNT] = [
     "the kernel's work on files and memory",
     "system calls",
     "names of files",
+    "names made and removed",
     "page faults",
+    "new processes",
     "disk operations",
+    "waiting for the disk",
 ];
+/// What each costs at least: no guest computes faster than its host, or has a faster disk than the one that it is on.
+const LEAST: Amounts = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0];
 /// Kinds of kernel work that take a guest's kernel longer than a host's, besides being entered.
 const FILES_AND_MEMORY: [&str; 6] =
     ["file system", "journal", "page cache", "allocation", "checksums", "names"];
@@ -103,8 +107,11 @@ fn amounts(seen: &Footprint, operations: f64) -> Option<Amounts> {
         files_s,
         millions(crossings.calls?),
         millions(crossings.names?),
+        millions(crossings.changes?),
         millions(crossings.faults),
+        millions(crossings.forks),
         millions(seen.disk_operations?),
+        (seen.elapsed_ns as f64 / 1e9 - user_s - kernel_s).clamp(0.0, seen.io_wait_ns? as f64 / 1e9),
     ];
     Some(all.map(|amount| amount / operations))
 }
@@ -113,7 +120,7 @@ fn total(costs: &Amounts, amounts: &Amounts) -> f64 {
     costs.iter().zip(amounts).map(|(cost, amount)| cost * amount).sum()
 }
 
-/// What each part costs on the subject: the least squares of relative errors, no cost below zero, by coordinate descent.
+/// What each part costs on the subject: the least squares of relative errors, no cost below [`LEAST`], by coordinate descent.
 fn fit<'a, 'b: 'a>(known: impl Iterator<Item = &'a Known<'b>> + Clone) -> Amounts {
     let relative = |one: &Known<'_>| one.amounts.map(|amount| amount / one.subject_s);
     let mut products = [[0.0; COUNT]; COUNT];
@@ -124,11 +131,11 @@ fn fit<'a, 'b: 'a>(known: impl Iterator<Item = &'a Known<'b>> + Clone) -> Amount
             (0..COUNT).for_each(|j| products[i][j] += row[i] * row[j]);
         }
     }
-    let mut costs = [0.0; COUNT];
+    let mut costs = LEAST;
     for _ in 0..ROUNDS {
         for i in (0..COUNT).filter(|i| products[*i][*i] > 0.0) {
             let others: f64 = (0..COUNT).filter(|j| *j != i).map(|j| products[i][j] * costs[j]).sum();
-            costs[i] = ((sums[i] - others) / products[i][i]).max(0.0);
+            costs[i] = ((sums[i] - others) / products[i][i]).max(LEAST[i]);
         }
     }
     costs

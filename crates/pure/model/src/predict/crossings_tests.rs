@@ -7,12 +7,12 @@ use super::*;
 use crate::test_support::host;
 
 /// What each part costs on the invented subject: multiples, and microseconds.
-const COSTS: Amounts = [1.1, 4.0, 3.5, 6.0, 8.0, 60.0];
+const COSTS: Amounts = [1.1, 4.0, 3.5, 6.0, 30.0, 8.0, 120.0, 60.0, 1.2];
 
 /// A second of so much of each part; half of the kernel's time is work on files.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn footprint(amounts: &Amounts) -> Footprint {
-    let [user_s, files_s, calls, names, faults, disk] = *amounts;
+    let [user_s, files_s, calls, names, changes, faults, forks, disk, wait_s] = *amounts;
     let count = |millions: f64| (millions * 1e6).round() as u64;
     let ns = |seconds: f64| (seconds * 1e9) as u64;
     Footprint {
@@ -20,11 +20,13 @@ fn footprint(amounts: &Amounts) -> Footprint {
         cpu_ns: [ns(user_s), ns(2.0 * files_s)],
         functions: [("ext4_lookup".to_owned(), 500), ("do_syscall_64".to_owned(), 500)].into(),
         disk_operations: Some(count(disk)),
+        io_wait_ns: Some(ns(wait_s)),
         crossings: Some(Crossings {
             calls: Some(count(calls)),
             names: Some(count(names)),
             faults: count(faults),
-            ..Crossings::default()
+            changes: Some(count(changes)),
+            forks: count(forks),
         }),
         ..Footprint::default()
     }
@@ -32,7 +34,7 @@ fn footprint(amounts: &Amounts) -> Footprint {
 
 /// A second of random work, in which every part may be missing.
 fn random_amounts(random: &mut Random) -> Amounts {
-    let most = [0.8, 0.2, 0.2, 0.05, 0.05, 0.003];
+    let most = [0.4, 0.1, 0.2, 0.05, 0.01, 0.05, 0.002, 0.003, 0.3];
     most.map(|most| if random.unit() < 0.3 { 0.0 } else { most * random.unit() })
 }
 
@@ -79,7 +81,7 @@ fn application(amounts: &Amounts) -> Profile {
     }
 }
 
-const BUSY: Amounts = [0.4, 0.1, 0.08, 0.02, 0.02, 0.001];
+const BUSY: Amounts = [0.3, 0.1, 0.08, 0.02, 0.002, 0.02, 0.0005, 0.001, 0.2];
 
 #[test]
 fn what_each_part_costs_follows_from_the_references() {
@@ -105,7 +107,7 @@ fn intervals_are_as_wide_as_what_references_are_missed_by() {
 fn what_is_unlike_all_references_says_so_and_is_wider() {
     let like = cross(&application(&BUSY), &costs(1.05, references(0.2)), 1).unwrap();
     // It uses the disk and does nothing else.
-    let writer = application(&[0.001, 0.001, 0.0, 0.0, 0.0, 0.02]);
+    let writer = application(&[0.001, 0.001, 0.0, 0.0, 0.0, 0.0, 0.0, 0.02, 0.0]);
     let unlike = cross(&writer, &costs(1.05, references(0.2)), 1).unwrap();
     let width = |found: &Crossed| found.draws[390] / found.draws[10];
     assert!(unlike.is_unlike && !like.is_unlike);

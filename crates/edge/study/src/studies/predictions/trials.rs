@@ -150,7 +150,11 @@ fn count_natively(
     let own = own_workload(&case.command);
     let spec = own.clone().unwrap_or_else(|| {
         let command = Workload::Command(CommandSpec::new(case.command.clone()));
-        WorkloadSpec { runs: 1, limit_ns: LONGEST.as_nanos() as u64, ..WorkloadSpec::new(command) }
+        WorkloadSpec {
+            runs: 1,
+            limit_ns: u64::try_from(LONGEST.as_nanos()).unwrap_or(u64::MAX),
+            ..WorkloadSpec::new(command)
+        }
     });
     let mut machine = WorkloadMachine::native(work.to_owned())?;
     let measured = machine.run(WorkloadSpec { count: true, ..spec }, progress);

@@ -20,7 +20,7 @@ help:
 	@echo "              a simulated vCenter with 10,000 VMs, read and followed; a real OpenStack whose hosts are fake"
 	@echo "make bench    set up and reproduce every figure the documents quote"
 	@echo "make check-predictions  real applications predicted, then run in a VM; errors and calibration: the tuning set under TCG,"
-	@echo "                        and what was once held out in User Mode Linux"
+	@echo "                        what was once held out in User Mode Linux, and the held-out set there and on other storages"
 	@echo "make deviation  four VMs under each way of sharing a hard disk and an SSD, beside the simulator"
 	@echo "make evaluation  the evaluation of [VirtualFence 2013] in virtual time, into docs/data/fence-evaluation.json"
 	@echo "make papers   what the papers' conclusions are held beside, measured in hours, into docs/papers.md; goes on where it was"
@@ -106,11 +106,16 @@ uml-kernel:
 	scripts/setup.sh uml-kernel
 	scripts/uml-kernel.sh
 
+STORAGES = virtio-blk virtio-blk,cache=writeback virtio-blk,cache=directsync virtio-blk,iops=500 virtio-blk,delay=5ms
 check-predictions: setup-predictions whole
 	$(INSTALLED) study predictions --cases docs/data/predictions.toml --trials 3 --out out/predictions \
 		$(if $(wildcard out/predictions/run.json),--resume)
 	$(INSTALLED) study predictions --cases docs/data/once-unseen.toml --accelerator uml --vcpus 1 --trials 3 --out out/predictions-uml \
 		$(if $(wildcard out/predictions-uml/run.json),--resume)
+	$(INSTALLED) study predictions --cases docs/data/unseen.toml --accelerator uml --vcpus 1 --trials 3 --out out/predictions-unseen \
+		$(if $(wildcard out/predictions-unseen/run.json),--resume)
+	$(INSTALLED) study predictions --cases docs/data/unseen.toml --accelerator uml --vcpus 1 --trials 1 --runs 1 --out out/predictions-storages \
+		$(foreach storage,$(STORAGES),--storage $(storage)) $(if $(wildcard out/predictions-storages/run.json),--resume)
 
 # A system whose results are in out/deviation is not measured again: remove the folder to begin anew. The tables for
 # docs/deviation.md are table.md in the two folders: what the documents quote, fenced and unfenced in one run, three

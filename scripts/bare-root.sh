@@ -1,4 +1,4 @@
-# Bare roots of Debian for checks of what people get: sourced by those scripts. Needs root, mmdebstrap and util-linux.
+# Roots of Debian, bare ones for checks of what people get: sourced by scripts that make them. Needs root, mmdebstrap and util-linux.
 # shellcheck shell=bash
 
 roots=${XDG_CACHE_HOME:-$HOME/.cache}/virtbench/roots
@@ -15,10 +15,15 @@ require() {
   mkdir -p "$roots"
 }
 
+# Runs mmdebstrap. What it mounts and starts goes with this script, however that ends.
+make_root() {
+  setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child --mount-proc mmdebstrap --quiet "$@"
+}
+
 # Prints the path of the tarball of a release's bare root, which is made when it is first asked for.
 bare_root_tar() {
   local tar=$roots/$1.tar
-  if [ ! -s "$tar" ]; then mmdebstrap --quiet --variant=apt --format=tar "$1" "$tar.part" && mv "$tar.part" "$tar"; fi
+  if [ ! -s "$tar" ]; then make_root --variant=apt --format=tar "$1" "$tar.part" && mv "$tar.part" "$tar"; fi
   echo "$tar"
 }
 

@@ -7,6 +7,8 @@
 set -euo pipefail
 export LC_ALL=C PATH="$PATH:/usr/sbin:/sbin"
 cd "$(dirname "$0")/.."
+# shellcheck source=scripts/bare-root.sh
+. scripts/bare-root.sh
 
 packages=(mariadb-server rabbitmq-server memcached keystone placement-api glance-api nova-api nova-conductor nova-scheduler nova-compute
   cinder-api cinder-scheduler cinder-volume
@@ -31,8 +33,8 @@ if [[ ! -f $cache/installed || $(<"$cache/installed") != "$of_packages" ]]; then
   ((room > 6000)) || fail "$cache has $room MB free, and 6,000 are needed"
   echo "setup-openstack: installing OpenStack, which takes some ten minutes"
   rm -rf --one-file-system "$cache/root" "$cache/installed"
-  # Packages start no servers. What it mounts and starts goes with this script, however that ends.
-  setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child --mount-proc mmdebstrap --quiet --variant=minbase --mode=root \
+  # Packages start no servers.
+  make_root --variant=minbase --mode=root \
     --aptopt='APT::Install-Recommends "false"' --aptopt='APT::Sandbox::User "root"' \
     --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
     --essential-hook='printf "#!/bin/sh\nexit 101\n" >"$1/usr/sbin/policy-rc.d"; chmod 755 "$1/usr/sbin/policy-rc.d"' \

@@ -22,7 +22,7 @@ case $purpose in
   uml-kernel) packages=(bc bison ca-certificates flex gcc libc6-dev make util-linux xz-utils) ;;
   test) packages+=("${appliances[@]}" binutils busybox-static chromium cpio fonts-dejavu-core fio gcc-mingw-w64-x86-64 libfaketime libnbd-bin libvirt-clients libvirt-daemon libvirt-daemon-driver-qemu mariadb-client-core mariadb-server-core nbdkit nginx openssh-client openssh-server openssl pgbouncer postgresql prometheus python3-venv qemu-system-arm qemu-user-static redis-server redis-tools strace systemd unzip util-linux wine wine64 xz-utils) ;;
   predictions)
-    packages+=(bc binutils bzip2 ccrypt coreutils db5.3-util dbench flac gcc git kyotocabinet-utils lmdb-utils lua5.4 maildrop make mariadb-client-core mariadb-server-core openssl postgresql python3 redis-server redis-tools ripgrep rsync sqlite3 tcc tdb-tools unzip util-linux xz-utils zip zstd)
+    packages+=(age bc binutils bzip2 ccrypt coreutils db5.3-util dbench flac gcc gdbmtool git isync kyotocabinet-utils lame lmdb-utils lua5.4 maildrop make mariadb-client-core mariadb-server-core nasm nbdkit ninja-build openssh-client openssh-sftp-server openssl p7zip postgresql python3 redis-server redis-tools ripgrep rsync silversearcher-ag sqlite3 tcc tcl tdb-tools tokyocabinet-bin unzip util-linux xz-utils zip zstd)
     ;;
   bench) packages+=("${appliances[@]}" bonnie++ chromium dbench fonts-dejavu-core fio git iperf3 linux-perf mariadb-client-core mariadb-server-core nbdkit nginx openssh-client openssh-server openssl postgresql postgresql-client python3-venv qperf redis-server redis-tools unzip wrk) ;;
   *) echo "setup.sh: unknown purpose '$purpose': study, install, test, check, lint, bench, package, predictions, appliances or uml-kernel" >&2; exit 2 ;;

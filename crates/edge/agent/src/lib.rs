@@ -81,3 +81,5 @@ pub use session::{Accounts, greeting, serve};
 pub use session_words::run_session;
 /// The agent's clock, which is also the engine's.
 pub use virtbench_engine::monotonic_ns as now_ns;
+#[cfg(unix)]
+pub use virtbench_workloads::WITHOUT_VDSO;

@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
-use virtbench_record::Crossings;
+use virtbench_record::{Crossings, DiskCounts};
 
 use crate::event::{Attributes, online, open};
 use crate::tracefs::tracefs;
@@ -53,21 +53,24 @@ const CHANGING: [&str; 14] = [
     "unlinkat",
 ];
 
-/// Those that may make one, and do where their flags have `O_CREAT`.
+/// Those that may make a name, and do where their flags have `O_CREAT`.
 const MAKING: [&str; 2] = ["open", "openat"];
 const WITH_O_CREAT: &CStr = c"flags & 0x40";
 /// `PERF_EVENT_IOC_SET_FILTER`: `_IOW('$', 6, char *)`.
 const SET_FILTER: libc::Ioctl = 0x4008_2406;
 
+/// What the kernel counts a disk's bytes in.
+const SECTOR_BYTES: u64 = 512;
+
 /// Counters of system calls, one a processor and kind. While they live each call takes longer, by some tenths of a microsecond.
 #[derive(Debug)]
-pub(crate) struct CallCounters {
-    all: Vec<File>,
+pub(crate) struct CrossingCounters {
+    calls: Vec<File>,
     naming: Vec<File>,
     changing: Vec<File>,
 }
 
-impl CallCounters {
+impl CrossingCounters {
     /// Begins to count.
     ///
     /// # Errors
@@ -85,11 +88,27 @@ impl CallCounters {
             Ok(counted.collect::<io::Result<Vec<_>>>()?.into_iter().flatten().collect())
         };
         let making = of(&MAKING)?;
+        if making.is_empty() {
+            return Err(io::Error::other("it has no events of single system calls, CONFIG_FTRACE_SYSCALLS"));
+        }
         making.iter().try_for_each(|counter| filter(counter, WITH_O_CREAT))?;
         Ok(Self {
-            all: counters(&events.join("raw_syscalls/sys_enter"))?,
+            calls: counters(&events.join("raw_syscalls/sys_enter"))?,
             naming: of(&NAMING)?,
             changing: of(&CHANGING)?.into_iter().chain(making).collect(),
+        })
+    }
+
+    /// Calls since the start, and the rest since the machine's; nothing where one cannot be read.
+    pub(crate) fn read(&self) -> Option<Crossings> {
+        let (stat, vmstat) =
+            (fs::read_to_string("/proc/stat").ok()?, fs::read_to_string("/proc/vmstat").ok()?);
+        Some(Crossings {
+            calls: sum(&self.calls)?,
+            names: sum(&self.naming)?,
+            changes: sum(&self.changing)?,
+            faults: number(&vmstat, "pgfault")?,
+            forks: number(&stat, "processes")?,
         })
     }
 }
@@ -108,39 +127,33 @@ fn filter(counter: &File, condition: &CStr) -> io::Result<()> {
     if set == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Their sum; nothing where one cannot be read, or there is none.
+/// Their sum; nothing where one cannot be read.
 fn sum(counters: &[File]) -> Option<u64> {
     let value = |mut counter: &File| {
         let mut word = [0; 8];
         counter.read_exact(&mut word).ok()?;
         Some(u64::from_ne_bytes(word))
     };
-    if counters.is_empty() { None } else { counters.iter().map(value).sum() }
+    counters.iter().map(value).sum()
 }
 
-/// What was counted since the machine's start, and of calls since that of their counters; nothing where the machine does not say.
-pub(crate) fn crossings(calls: Option<&CallCounters>) -> Option<Crossings> {
-    let (stat, vmstat) = (fs::read_to_string("/proc/stat").ok()?, fs::read_to_string("/proc/vmstat").ok()?);
-    Some(Crossings {
-        calls: calls.and_then(|counters| sum(&counters.all)),
-        names: calls.and_then(|counters| sum(&counters.naming)),
-        changes: calls.and_then(|counters| sum(&counters.changing)),
-        faults: number(&vmstat, "pgfault")?,
-        forks: number(&stat, "processes")?,
-    })
-}
-
-/// Operations that whole disks were done with since the machine's start: reads, writes, discards and flushes (the kernel's iostats.rst);
-/// nothing where it does not say.
-pub(crate) fn disk_operations() -> Option<u64> {
+/// What whole disks did since the machine's start (the kernel's iostats.rst); nothing where it does not say.
+pub(crate) fn disk_counts() -> Option<DiskCounts> {
     let stats = fs::read_to_string("/proc/diskstats").ok()?;
-    let of_line = |line: &str| -> Option<u64> {
+    let of_line = |line: &str| -> Option<DiskCounts> {
         let fields: Vec<&str> = line.split_ascii_whitespace().collect();
         let disk = Path::new("/sys/block").join(fields.get(2)?);
-        let done = |place: usize| fields.get(place).and_then(|field| field.parse::<u64>().ok()).unwrap_or(0);
-        disk.exists().then(|| done(3) + done(7) + done(14) + done(18))
+        // Older kernels have fewer fields.
+        let field = |place: usize| fields.get(place).and_then(|field| field.parse().ok()).unwrap_or(0);
+        disk.exists().then(|| DiskCounts {
+            reads: field(3),
+            writes: field(7),
+            flushes: field(18),
+            read_bytes: field(5) * SECTOR_BYTES,
+            written_bytes: field(9) * SECTOR_BYTES,
+        })
     };
-    Some(stats.lines().filter_map(of_line).sum())
+    Some(stats.lines().filter_map(of_line).fold(DiskCounts::default(), |all, one| all.and(&one)))
 }
 
 /// The number behind a name at the beginning of a line.
@@ -157,42 +170,42 @@ mod tests {
 
     #[test]
     fn what_the_kernel_is_asked_for_is_counted() {
-        let counters = CallCounters::start();
+        let counters = CrossingCounters::start();
         assert_eq!(counters.as_ref().err(), None, "this test counts system calls: run it as root");
-        let counters = counters.ok();
-        let before = crossings(counters.as_ref()).unwrap();
+        let counters = counters.unwrap();
+        let before = counters.read().unwrap();
         for _ in 0..10_000 {
             let _ = rustix::process::getpid();
         }
         assert!(std::process::Command::new("true").status().unwrap().success());
-        let seen = crossings(counters.as_ref()).unwrap().since(&before);
-        assert!(seen.calls.unwrap() >= 10_000, "{seen:?}");
-        assert!(seen.names.unwrap() >= 1, "{seen:?}");
+        let seen = counters.read().unwrap().since(&before);
+        assert!(seen.calls >= 10_000, "{seen:?}");
+        assert!(seen.names >= 1, "{seen:?}");
         assert!(seen.forks >= 1 && seen.faults >= 10, "{seen:?}");
-        let (folder, before) = (tempfile::tempdir().unwrap(), crossings(counters.as_ref()).unwrap());
+        let (folder, before) = (tempfile::tempdir().unwrap(), counters.read().unwrap());
         let name = folder.path().join("made");
         for _ in 0..1_000 {
             fs::write(&name, "").unwrap();
             fs::metadata(&name).unwrap();
             fs::remove_file(&name).unwrap();
         }
-        let seen = crossings(counters.as_ref()).unwrap().since(&before);
-        let [names, changes] = [seen.names.unwrap(), seen.changes.unwrap()];
+        let seen = counters.read().unwrap().since(&before);
+        let Crossings { names, changes, .. } = seen;
         assert!(names >= 2_000, "{seen:?}");
         assert!(
             changes >= 2_000 && changes < names + 1_000,
             "what is only looked at changes nothing: {seen:?}"
         );
-        assert_eq!(crossings(None).unwrap().calls, None);
     }
 
     #[test]
     fn what_disks_do_is_counted() {
         let file = tempfile::tempfile_in("/var/tmp").unwrap();
-        let before = disk_operations().unwrap();
+        let before = disk_counts().unwrap();
         (&file).write_all(&[1; 8192]).unwrap();
         file.sync_all().unwrap();
-        assert!(disk_operations().unwrap() > before);
+        let seen = disk_counts().unwrap().since(&before);
+        assert!(seen.operations() >= 1 && seen.written_bytes >= 8192, "{seen:?}");
     }
 
     #[test]

@@ -19,13 +19,12 @@ mod windows;
 
 #[cfg(unix)]
 pub use hardware::{CodeCounts, Counted, HardwareCounters, KVM_FOLDER, kvm_counts, per_transaction};
-pub use look::{LeaveOut, Look, Wanted};
+pub use look::{Instruments, LeaveOut, Look};
 #[cfg(unix)]
 pub use tracefs::tracefs;
 #[cfg(unix)]
 pub use usage::{
-    machine_cpu_ns, machine_io_wait_ns, process_cpu_ns, thread_clock_ns, thread_cpu_ns, thread_waiting_ns,
-    throttled_ns,
+    machine_cpu_ns, process_cpu_ns, thread_clock_ns, thread_cpu_ns, thread_waiting_ns, throttled_ns,
 };
 #[cfg(windows)]
-pub use windows::{machine_cpu_ns, machine_io_wait_ns, process_cpu_ns, thread_clock_ns, thread_cpu_ns};
+pub use windows::{machine_cpu_ns, process_cpu_ns, thread_clock_ns, thread_cpu_ns};

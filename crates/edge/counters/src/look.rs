@@ -7,12 +7,12 @@ use std::time::Instant;
 use virtbench_record::Footprint;
 
 #[cfg(unix)]
-use crate::crossings::{CallCounters, crossings, disk_operations};
+use crate::crossings::{CrossingCounters, disk_counts};
 #[cfg(unix)]
 use crate::sampler::Sampler;
 #[cfg(windows)]
-use crate::windows::{CallCounters, Sampler, crossings, disk_operations};
-use crate::{machine_cpu_ns, machine_io_wait_ns, thread_cpu_ns};
+use crate::windows::{CrossingCounters, Sampler, disk_counts};
+use crate::{machine_cpu_ns, thread_cpu_ns};
 
 /// Whose time does not count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,13 +23,13 @@ pub enum LeaveOut {
     ThisThread,
 }
 
-/// What is looked at besides the processors' time, and costs something.
+/// What a machine is looked at with besides its accounts, and what that slows down.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Wanted {
-    /// The kernel's functions, by samples.
+pub struct Instruments {
+    /// Samples of the kernel's functions.
     pub functions: bool,
-    /// System calls, by their number.
-    pub calls: bool,
+    /// Counters of system calls and of what else enters the kernel.
+    pub crossings: bool,
 }
 
 /// A machine that is looked at, from its beginning on.
@@ -38,26 +38,26 @@ pub struct Look {
     begun: Instant,
     own: bool,
     sampler: Option<Result<RefCell<Sampler>, String>>,
-    calls: Option<Result<CallCounters, String>>,
+    crossings: Option<Result<CrossingCounters, String>>,
 }
 
 impl Look {
-    /// Begins with what is wanted. [`LeaveOut::ThisThread`] leaves out the processor time of
+    /// Begins with these instruments. [`LeaveOut::ThisThread`] leaves out the processor time of
     /// the calling thread, whose looks are then all to be taken from it.
     #[must_use]
-    pub fn new(wanted: Wanted, leave_out: LeaveOut) -> Self {
-        let sampler = wanted.functions.then(|| Sampler::start().map(RefCell::new));
-        let calls = wanted.calls.then(CallCounters::start);
-        Self { begun: Instant::now(), own: leave_out == LeaveOut::Nobody, sampler, calls }
+    pub fn new(instruments: Instruments, leave_out: LeaveOut) -> Self {
+        let sampler = instruments.functions.then(|| Sampler::start().map(RefCell::new));
+        let crossings = instruments.crossings.then(CrossingCounters::start);
+        Self { begun: Instant::now(), own: leave_out == LeaveOut::Nobody, sampler, crossings }
     }
 
-    /// What is wanted and cannot be had, and why.
+    /// Which instrument cannot be had, and why.
     #[must_use]
     pub fn trouble(&self) -> Option<String> {
         let functions = self.sampler.as_ref().and_then(|sampler| sampler.as_ref().err());
-        let calls = self.calls.as_ref().and_then(|calls| calls.as_ref().err());
+        let crossings = self.crossings.as_ref().and_then(|counters| counters.as_ref().err());
         let said = functions.map(|why| format!("the kernel's functions are not sampled: {why}"));
-        said.or_else(|| calls.map(|why| format!("system calls are not counted: {why}")))
+        said.or_else(|| crossings.map(|why| format!("system calls are not counted: {why}")))
     }
 
     fn sampler(&self) -> Option<&RefCell<Sampler>> {
@@ -75,14 +75,14 @@ impl Look {
         }
         let own = if self.own { [0, 0] } else { thread_cpu_ns() };
         let cpu = machine_cpu_ns()?;
+        let counters = self.crossings.as_ref().and_then(|counters| counters.as_ref().ok());
         Some(Footprint {
             elapsed_ns: u64::try_from(self.begun.elapsed().as_nanos()).ok()?,
             cpu_ns: [0, 1].map(|mode| cpu[mode].saturating_sub(own[mode])),
             copied_bytes,
             functions: BTreeMap::new(),
-            io_wait_ns: machine_io_wait_ns(),
-            disk_operations: disk_operations(),
-            crossings: crossings(self.calls.as_ref().and_then(|calls| calls.as_ref().ok())),
+            disks: disk_counts(),
+            crossings: counters.and_then(CrossingCounters::read),
         })
     }
 
@@ -101,8 +101,7 @@ impl Look {
             cpu_ns: [0, 1].map(|mode| later.cpu_ns[mode].saturating_sub(earlier.cpu_ns[mode])),
             copied_bytes: later.copied_bytes.saturating_sub(earlier.copied_bytes),
             functions: self.functions(),
-            io_wait_ns: grown(earlier.io_wait_ns, later.io_wait_ns),
-            disk_operations: grown(earlier.disk_operations, later.disk_operations),
+            disks: later.disks.zip(earlier.disks).map(|(now, then)| now.since(&then)),
             crossings: later.crossings.zip(earlier.crossings).map(|(now, then)| now.since(&then)),
         }
     }
@@ -112,9 +111,4 @@ impl Look {
     pub(crate) fn functions(&self) -> BTreeMap<String, u64> {
         self.sampler().map_or_else(BTreeMap::new, |sampler| sampler.borrow_mut().read())
     }
-}
-
-/// By how much, where both are known.
-fn grown(earlier: Option<u64>, later: Option<u64>) -> Option<u64> {
-    later.zip(earlier).map(|(now, then)| now.saturating_sub(then))
 }

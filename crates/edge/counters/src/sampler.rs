@@ -192,7 +192,10 @@ mod tests {
 
     #[test]
     fn the_kernel_is_found_where_it_works() {
-        let look = crate::Look::new(crate::Wanted { functions: true, calls: false }, crate::LeaveOut::Nobody);
+        let look = crate::Look::new(
+            crate::Instruments { functions: true, crossings: false },
+            crate::LeaveOut::Nobody,
+        );
         assert_eq!(look.trouble(), None, "this test samples the kernel: run it as root");
         let zeroes = File::open("/dev/zero").unwrap();
         let mut buffer = vec![0; 1 << 20];

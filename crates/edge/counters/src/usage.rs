@@ -50,13 +50,6 @@ pub fn machine_cpu_ns() -> Option<[u64; 2]> {
     machine_ns([&[0, 1], &[2, 5, 6]])
 }
 
-/// Since boot, the time in which processors had nothing to do while a disk worked for a program that ran there last, in nanoseconds; nothing
-/// where the kernel does not say.
-#[must_use]
-pub fn machine_io_wait_ns() -> Option<u64> {
-    machine_ns([&[4]]).map(|[ns]| ns)
-}
-
 /// Sums over the columns of all processors together, in nanoseconds (proc(5), `stat`).
 fn machine_ns<const N: usize>(columns: [&[usize]; N]) -> Option<[u64; N]> {
     let stat = fs::read_to_string("/proc/stat").ok()?;

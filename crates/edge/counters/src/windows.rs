@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use virtbench_record::Crossings;
+use virtbench_record::{Crossings, DiskCounts};
 use windows_sys::Win32::Foundation::{FILETIME, HANDLE};
 use windows_sys::Win32::System::Threading::{
     GetCurrentProcess, GetCurrentThread, GetProcessTimes, GetSystemTimes, GetThreadTimes,
@@ -51,12 +51,6 @@ pub fn machine_cpu_ns() -> Option<[u64; 2]> {
     is_known.then(|| [ns(user), ns(kernel).saturating_sub(ns(idle))])
 }
 
-/// Nothing: the system does not say.
-#[must_use]
-pub fn machine_io_wait_ns() -> Option<u64> {
-    None
-}
-
 fn ns(time: FILETIME) -> u64 {
     (u64::from(time.dwHighDateTime) << 32 | u64::from(time.dwLowDateTime)).saturating_mul(100)
 }
@@ -87,22 +81,21 @@ impl Sampler {
 
 /// What counts system calls: there is none.
 #[derive(Debug)]
-pub(crate) enum CallCounters {}
+pub(crate) enum CrossingCounters {}
 
-impl CallCounters {
+impl CrossingCounters {
     /// # Errors
     /// Always, in words.
     pub(crate) fn start() -> Result<Self, String> {
         Err("Windows does not count its system calls for programs".into())
     }
+
+    pub(crate) fn read(&self) -> Option<Crossings> {
+        match *self {}
+    }
 }
 
 /// Nothing: the system does not say.
-pub(crate) fn crossings(_: Option<&CallCounters>) -> Option<Crossings> {
-    None
-}
-
-/// Nothing: the system does not say.
-pub(crate) fn disk_operations() -> Option<u64> {
+pub(crate) fn disk_counts() -> Option<DiskCounts> {
     None
 }

@@ -49,8 +49,10 @@ pub struct GuestDisk {
     pub server: Option<PathBuf>,
     /// What the disk is called by that server, where it is NBD's.
     pub export: Option<String>,
-    /// QEMU lets the guest have so many I/Os a second, in a throttle group of its own; not over vhost-user, where I/O
-    /// passes QEMU by.
+    /// The socket of an NBD server that has the blocks, in place of the file.
+    pub served_at: Option<PathBuf>,
+    /// QEMU, or the daemon that serves the disk, lets the guest have so many I/Os a second, in a throttle group of its own. Not where
+    /// `server` is one of vhost-user: I/O passes QEMU by.
     pub throttle_iops: Option<u32>,
     /// The host's kernel lets QEMU have so many I/Os a second on this disk, which is a block device of the host.
     pub limits: Option<IoLimits>,
@@ -74,6 +76,7 @@ impl GuestDisk {
             nbd: false,
             server: None,
             export: None,
+            served_at: None,
             throttle_iops: None,
             limits: None,
             read_only: false,
@@ -89,10 +92,11 @@ impl GuestDisk {
     /// The arguments that describe its blocks to QEMU or to a server, as the block node `node`. In
     /// JSON, because a path may hold commas.
     pub(crate) fn block_arguments(&self, node: &str) -> Vec<String> {
-        let file = format!("{node}-file");
+        let (file, unlimited) = (format!("{node}-file"), format!("{node}-unlimited"));
         let cache = self.cache();
+        let name = if self.throttle_iops.is_some() { &unlimited } else { node };
         let mut format = match &self.format {
-            ImageFormat::Raw => json!({ "driver": "raw", "node-name": node, "file": file, "cache": cache }),
+            ImageFormat::Raw => json!({ "driver": "raw", "node-name": name, "file": file, "cache": cache }),
             ImageFormat::Qcow2 { backing } => {
                 let backing = backing.as_ref().map(|path| {
                     let mut file = self.file_node(path);
@@ -100,15 +104,35 @@ impl GuestDisk {
                     json!({ "driver": "raw", "read-only": true, "file": file, "cache": cache })
                 });
                 json!({
-                    "driver": "qcow2", "node-name": node, "file": file, "cache": cache, "backing": backing,
+                    "driver": "qcow2", "node-name": name, "file": file, "cache": cache, "backing": backing,
                 })
             }
         };
-        let mut lower = self.file_node(&self.path);
+        let mut lower = match &self.served_at {
+            Some(socket) => {
+                json!({ "driver": "nbd", "server": { "type": "unix", "path": socket }, "cache": cache })
+            }
+            None => self.file_node(&self.path),
+        };
         lower["node-name"] = file.into();
         lower["read-only"] = self.read_only.into();
         format["read-only"] = self.read_only.into();
-        ["--blockdev".into(), lower.to_string(), "--blockdev".into(), format.to_string()].into()
+        let mut arguments: Vec<String> =
+            ["--blockdev".into(), lower.to_string(), "--blockdev".into(), format.to_string()].into();
+        arguments.extend(self.throttled(node, name));
+        arguments
+    }
+
+    /// The block node `node` over `lower`, with the I/Os a second that the disk is limited to; nothing where it is not.
+    fn throttled(&self, node: &str, lower: &str) -> Vec<String> {
+        let Some(iops) = self.throttle_iops else { return Vec::new() };
+        let group = format!("{node}-limits");
+        let limits = format!("throttle-group,id={group},x-iops-total={iops}");
+        let node = json!({
+            "driver": "throttle", "node-name": node, "throttle-group": group, "file": lower, "cache": self.cache(),
+            "read-only": self.read_only,
+        });
+        ["--object".into(), limits, "--blockdev".into(), node.to_string()].into()
     }
 
     fn file_node(&self, path: &Path) -> Value {
@@ -164,23 +188,18 @@ impl GuestDisk {
 impl GuestDisk {
     /// The node `drive` over a server with a name, through a throttle group if there is a limit.
     fn named_server_arguments(&self, drive: &str) -> Vec<String> {
-        let (lower, group) = (format!("{drive}-nbd"), format!("{drive}-limits"));
+        let lower = format!("{drive}-nbd");
+        let name = if self.throttle_iops.is_some() { &lower } else { drive };
         let node = json!({
             "driver": "nbd",
-            "node-name": if self.throttle_iops.is_some() { &lower } else { drive },
+            "node-name": name,
             "server": { "type": "unix", "path": self.server },
             "export": self.export.as_deref().unwrap_or(EXPORT),
             "reconnect-delay": RECONNECT_S,
             "cache": self.cache(),
         });
         let mut arguments = vec!["--blockdev".to_owned(), node.to_string()];
-        if let Some(iops) = self.throttle_iops {
-            let limits = format!("throttle-group,id={group},x-iops-total={iops}");
-            let node = json!({
-                "driver": "throttle", "node-name": drive, "throttle-group": group, "file": lower, "cache": self.cache(),
-            });
-            arguments.extend(["--object".to_owned(), limits, "--blockdev".to_owned(), node.to_string()]);
-        }
+        arguments.extend(self.throttled(drive, &lower));
         arguments
     }
 }
@@ -260,6 +279,19 @@ mod tests {
         let backing = &node(&arguments[3])["backing"];
         assert_eq!((&backing["read-only"], &backing["file"]["filename"]), (&true.into(), &"/base".into()));
         assert!(arguments[5].ends_with(",write-cache=off"), "{}", arguments[5]);
+    }
+
+    #[test]
+    fn a_limit_lies_over_the_blocks_wherever_they_are() {
+        let (served_at, throttle_iops) = (Some("/s".into()), Some(500));
+        let arguments =
+            GuestDisk { served_at, throttle_iops, ..GuestDisk::new(DEFAULT_ADAPTER, "/a".into()) }
+                .block_arguments("disk0");
+        let [lower, format, limited] = [1, 3, 7].map(|place| node(&arguments[place]));
+        assert_eq!((&lower["driver"], &lower["server"]["path"]), (&"nbd".into(), &"/s".into()));
+        assert_eq!((&format["file"], &limited["file"]), (&lower["node-name"], &format["node-name"]));
+        assert_eq!(limited["node-name"], "disk0");
+        assert_eq!(arguments[5], "throttle-group,id=disk0-limits,x-iops-total=500");
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod clock;
 mod command;
 mod connection;
 mod cpu_times;
+mod delayed_disk;
 mod descriptors;
 mod doctor;
 mod energy;
@@ -36,6 +37,7 @@ mod qemu;
 mod qemu_tools;
 mod qmp;
 mod remote;
+mod start_folder;
 mod uml;
 mod vm;
 
@@ -59,6 +61,7 @@ pub use command::{
 };
 pub use connection::{Connection, ConnectionError, Measuring, Stopper};
 pub use cpu_times::{FarTimes, Observed};
+pub use delayed_disk::DelayedDisk;
 pub use descriptors::{DESCRIPTORS_EACH, TooFewDescriptors, require_descriptors};
 pub use doctor::{Check, Status, examine_host};
 pub use energy::{EnergySource, NoEnergy, find_energy, open_energy};

@@ -264,7 +264,7 @@ fn run(
     limits: TimeLimits,
 ) -> Result<Run, LabError> {
     let lead = Duration::from_nanos(start_ns.saturating_sub(now_ns()));
-    let ramp_limit = lead + Duration::from_nanos(spec.ramp_ns()) + limits.grace;
+    let ramp_limit = lead + Duration::from_nanos(spec.longest_before_ns()) + limits.grace;
     let (expected, longest) =
         (Duration::from_nanos(spec.expected_ns()), Duration::from_nanos(spec.time_ns()));
     let connection = machine.connection();

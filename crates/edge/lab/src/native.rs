@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
+use virtbench_agent::WITHOUT_VDSO;
 use virtbench_agent::protocol::{Greeting, TargetRef};
 use virtbench_agents::own_agent;
 use virtbench_record::GuestFacts;
@@ -20,13 +21,22 @@ use crate::process::{AgentProcess, MachineError};
 pub struct Native {
     name: String,
     target: PathBuf,
+    without_vdso: bool,
 }
 
 impl Native {
     /// Loads `target`, which must be UTF-8 to travel to the agent.
     #[must_use]
     pub fn new(name: &str, target: PathBuf) -> Self {
-        Self { name: name.to_owned(), target }
+        Self { name: name.to_owned(), target, without_vdso: false }
+    }
+
+    /// The same with an agent for which, and for whose programs, each reading of the clock is a system call, so that it is counted with the
+    /// others.
+    #[must_use]
+    pub fn without_vdso(mut self) -> Self {
+        self.without_vdso = true;
+        self
     }
 }
 
@@ -36,7 +46,7 @@ impl Environment for Native {
     }
 
     fn start(&mut self) -> Result<Box<dyn Machine>, LabError> {
-        let machine = NativeMachine::start(&self.name, self.target.clone());
+        let machine = NativeMachine::start(self);
         let machine = machine.map_err(|source| LabError::Machine { machine: self.name.clone(), source })?;
         Ok(Box::new(machine))
     }
@@ -50,11 +60,25 @@ struct NativeMachine {
 }
 
 impl NativeMachine {
-    fn start(name: &str, target: PathBuf) -> Result<Self, MachineError> {
-        let agent = NativeAgent::start("--fd", Vec::new(), |_| Ok(()))?;
+    fn start(native: &Native) -> Result<Self, MachineError> {
+        let Native { name, target, without_vdso } = native;
+        let agent = NativeAgent::start("--fd", Vec::new(), |command| {
+            if *without_vdso {
+                hide_vdso(command);
+            }
+            Ok(())
+        })?;
         tracing::info!(name, process = agent.process.id(), target = %target.display(), "the native agent answers");
-        Ok(Self { name: name.to_owned(), target, agent })
+        Ok(Self { name: name.clone(), target: target.clone(), agent })
     }
+}
+
+/// Has an agent's command run itself again without a vDSO.
+fn hide_vdso(command: &mut Command) {
+    let program = command.get_program().to_owned();
+    let words = command.get_args().map(ToOwned::to_owned).collect::<Vec<_>>();
+    *command = Command::new(&program);
+    command.arg(WITHOUT_VDSO).arg(&program).args(words);
 }
 
 impl Machine for NativeMachine {

@@ -2,11 +2,13 @@
 
 use std::fs;
 use std::process::Command;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use virtbench_agent::now_ns;
 use virtbench_agent::protocol::TargetRef;
-use virtbench_lab::{Environment, Machine, Native};
+use virtbench_lab::{Environment, Machine, Native, TimeLimits, measure};
+use virtbench_workload::{CommandSpec, Workload, WorkloadSpec};
 
 fn start() -> Box<dyn Machine> {
     Native::new("native", "/some/file".into()).start().unwrap_or_else(|error| panic!("{error}"))
@@ -36,4 +38,34 @@ fn a_killed_agent_is_noticed_at_once() {
     let text = machine.explain(error).to_string();
     assert!(text.contains("the native agent was killed by signal 9"), "{text}");
     assert!(began.elapsed() < Duration::from_secs(5) && machine.check().is_err());
+}
+
+#[test]
+fn readings_of_the_clock_are_system_calls_of_an_agent_without_a_vdso() {
+    const READINGS: u64 = 30_000;
+    let folder = tempfile::tempdir().unwrap();
+    let script = format!("my $t = 0; $t += time for 1 .. {READINGS}");
+    let words = ["perl", "-MTime::HiRes=time", "-e", &script].map(str::to_owned).into();
+    let spec = WorkloadSpec {
+        count: true,
+        warm_ups: 1,
+        runs: 1,
+        ..WorkloadSpec::new(Workload::Command(CommandSpec::new(words)))
+    };
+    let calls = |native: Native| {
+        let mut machine = { native }.start().unwrap();
+        let limits = TimeLimits::default();
+        let (_, measured) = measure(&mut *machine, spec.clone(), limits, &AtomicBool::new(false)).unwrap();
+        let process = machine.processes()[0];
+        machine.shut_down();
+        assert!(!fs::exists(format!("/proc/{process}")).unwrap());
+        let outcome = measured.outcome;
+        let crossings = outcome.footprint.and_then(|seen| seen.crossings);
+        crossings
+            .unwrap_or_else(|| panic!("this test counts system calls, run it as root: {:?}", outcome.notes))
+            .calls
+    };
+    let native = || Native::new("native", folder.path().to_owned());
+    let [with, without] = [native(), native().without_vdso()].map(calls);
+    assert!(without >= with + READINGS, "{without} calls, {with} with a vDSO");
 }

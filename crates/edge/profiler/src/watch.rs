@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::time::{ClockId, clock_gettime};
 use thiserror::Error;
-use virtbench_counters::{LeaveOut, Look, Wanted};
+use virtbench_counters::{Instruments, LeaveOut, Look};
 use virtbench_record::{Footprint, Profile, ProfileError, Source, Sourced};
 
 use crate::analysis::{Analysis, Machine, Summary, Whose};
@@ -246,7 +246,7 @@ fn watch(
     stop: &AtomicBool,
 ) -> Watched {
     let begun = Instant::now();
-    let look = Look::new(Wanted { functions: true, calls: false }, LeaveOut::ThisThread);
+    let look = Look::new(Instruments { functions: true, crossings: false }, LeaveOut::ThisThread);
     let mut first = Moment::now(tree, &look);
     let mut last = first.clone();
     let mut ramping = !limits.ramp.is_zero();

@@ -178,8 +178,9 @@ pub use studies::platform::{PlatformOptions, PlatformProfile, PlatformStudy};
 #[cfg(feature = "full")]
 pub use studies::predictions::{
     ApplicationsError, Cases, CasesError, CommandProfile, MAX_COSTS_BYTES, Metric, NativeSide, Predictions,
-    Verified, VerifyInputs, VmOptions, measure_costs, own_workload, parse_costs, predict_again,
-    profile_command, profiler_failure, run_model_load, untried, verify,
+    Storage, Verified, VerifyInputs, VmOptions, measure_costs, own_workload, parse_costs, platform_costs,
+    platform_names, predict_again, profile_command, profiler_failure, run_model_load, several_storages,
+    storages_of_run, untried, verify,
 };
 #[cfg(feature = "full")]
 pub use studies::tiles::{

@@ -28,8 +28,6 @@ const SEARCH_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sb
 pub(crate) struct Program {
     spec: CommandSpec,
     directory: PathBuf,
-    /// Whether its readings of the clock are to be system calls, so that they are counted with the others.
-    without_vdso: bool,
     /// The disk that its storage is on, where that is our own.
     disk: Option<String>,
     _mount: Option<Mount>,
@@ -40,7 +38,6 @@ impl Program {
     pub(crate) fn new(
         spec: &CommandSpec,
         place: Option<&Storage>,
-        without_vdso: bool,
         notes: &mut Vec<String>,
     ) -> Result<Self, RunError> {
         let (mount, directory) = folder(place, notes)?;
@@ -51,25 +48,13 @@ impl Program {
             }
             _ => None,
         };
-        Ok(Self { spec: spec.clone(), directory, without_vdso, disk, _mount: mount })
-    }
-
-    fn command(&self) -> Command {
-        #[cfg(unix)]
-        if self.without_vdso {
-            // The agent, which may have no name any more.
-            let mut command = Command::new("/proc/self/exe");
-            command.arg(crate::WITHOUT_VDSO).args(&self.spec.words);
-            return command;
-        }
-        let mut command = Command::new(&self.spec.words[0]);
-        command.args(&self.spec.words[1..]);
-        command
+        Ok(Self { spec: spec.clone(), directory, disk, _mount: mount })
     }
 
     fn start(&self) -> io::Result<(Child, ProgramGroup, io::PipeReader)> {
         let (reader, writer) = io::pipe()?;
-        let mut command = self.command();
+        let mut command = Command::new(&self.spec.words[0]);
+        command.args(&self.spec.words[1..]);
         command.current_dir(&self.directory);
         command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
         if self.disk.is_some() {

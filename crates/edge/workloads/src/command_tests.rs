@@ -50,3 +50,17 @@ fn a_program_that_is_not_there_is_named() {
     let error = prepared.run(&Control::new(1), 0, |_| ()).unwrap_err().to_string();
     assert!(error.contains("/nonexistent/program"), "{error}");
 }
+
+#[test]
+fn runs_that_warm_up_are_run_and_not_measured() {
+    let folder = tempfile::tempdir().unwrap();
+    let words = ["sh", "-c", "echo x >> runs; wc -l < runs"].map(str::to_owned).into();
+    let command = Workload::Command(CommandSpec::new(words));
+    let spec = WorkloadSpec { warm_ups: 2, runs: 3, ..WorkloadSpec::new(command) };
+    let mut prepared = prepare(&spec, Some(&Storage::Path(folder.path().into()))).unwrap();
+    let outcome = prepared.run(&Control::new(1), 0, |_| ()).unwrap();
+    assert_eq!(outcome.command.unwrap().output.trim(), "5");
+    assert_eq!((outcome.runs, outcome.operations), (3, 3));
+    let elapsed = outcome.metrics.iter().find(|metric| metric.name == "elapsed").unwrap();
+    assert_eq!(elapsed.samples.len(), 3);
+}

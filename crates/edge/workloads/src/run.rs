@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use memmap2::MmapMut;
-use virtbench_counters::{LeaveOut, Look, Wanted};
+use virtbench_counters::{Instruments, LeaveOut, Look};
 use virtbench_engine::{Control, monotonic_ns, process_cpu_ns};
 use virtbench_record::{Interval, WorkloadOutcome};
 use virtbench_workload::{Workload, WorkloadSpec};
@@ -41,9 +41,10 @@ impl Prepared {
         let agreed_ns = start_at_ns.max(monotonic_ns()) + self.spec.ramp_ns;
         wait_until(agreed_ns - self.spec.ramp_ns, control);
         self.ramp_up(control, agreed_ns)?;
+        let agreed_ns = self.warm_up(control, agreed_ns)?;
         let mut notes = self.notes.clone();
-        let wanted = Wanted { functions: self.spec.sample, calls: self.spec.count };
-        let look = Look::new(wanted, LeaveOut::Nobody);
+        let instruments = Instruments { functions: self.spec.sample, crossings: self.spec.count };
+        let look = Look::new(instruments, LeaveOut::Nobody);
         notes.extend(look.trouble());
         let (operations, bytes) = (control.counter(0), AtomicU64::new(0));
         let operations_before = operations.load(Ordering::Relaxed);
@@ -104,6 +105,16 @@ impl Prepared {
             self.runner.round(&watch, &mut Sheet::default())?;
         }
         Ok(())
+    }
+
+    /// Runs the workload for nothing as often as it is to be; returns when measuring is to begin.
+    fn warm_up(&mut self, control: &Control, agreed_ns: u64) -> Result<u64, RunError> {
+        let (operations, bytes) = (control.counter(0), AtomicU64::new(0));
+        for _ in 0..self.spec.warm_ups {
+            let watch = Watch::new(control, &operations, &bytes, monotonic_ns() + self.spec.longest_ns());
+            self.runner.round(&watch, &mut Sheet::default())?;
+        }
+        Ok(if self.spec.warm_ups == 0 { agreed_ns } else { monotonic_ns() })
     }
 
     /// Repeats the workload; returns how often it was finished.
@@ -176,7 +187,7 @@ pub fn prepare_until(
         Workload::Cpu(cpu) => Box::new(Cpu::new(cpu)?),
         Workload::Files(files) => Box::new(Files::new(files, spec.seed, place, is_over, &mut notes)?),
         Workload::System(system) => Box::new(System::new(system, place, &mut notes)?),
-        Workload::Command(command) => Box::new(Program::new(command, place, spec.count, &mut notes)?),
+        Workload::Command(command) => Box::new(Program::new(command, place, &mut notes)?),
     };
     Ok(Prepared { spec: spec.clone(), runner, notes, _ballast: ballast })
 }

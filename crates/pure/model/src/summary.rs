@@ -325,7 +325,7 @@ fn predictions(conclusion: Conclusion, provenance: &Provenance, trials: &[Trial]
     let cases = by_case(trials).into_iter().map(|case| {
         let [native, predicted, measured] = case.capacities();
         PredictedCase {
-            case: case.name().to_owned(),
+            case: case.name(),
             unit: case.trials.first().map_or_else(String::new, |trial| trial.capacity_name.clone()),
             trials: case.trials.len(),
             native,

@@ -1,10 +1,12 @@
 //! What the same work costs on two machines, piece by piece: user code, kernel code, copying, waiting.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::footprint::Footprint;
 use crate::provenance::HostFacts;
-use crate::workload::Footprint;
 
 /// Version of the format.
 pub const COSTS_FORMAT: u32 = 4;
@@ -44,6 +46,9 @@ pub struct Cost {
 pub struct Costs {
     /// Version of the format, [`COSTS_FORMAT`].
     pub costs_format: u32,
+    /// Of which platform they are, where they are to be used on other hosts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<CostsOrigin>,
     /// The host of both, or of the reference.
     pub host: HostFacts,
     /// The subject's adapter.
@@ -63,6 +68,16 @@ pub struct Costs {
     /// What could not be measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<LeftOut>,
+}
+
+/// Where costs come from that others may use.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CostsOrigin {
+    /// What the platform is called, such as `uml` or `kvm-epyc`.
+    pub platform: String,
+    /// The day on which they were measured, such as `2026-11-30`.
+    pub measured: String,
 }
 
 /// A piece of work or a reference application that has no times.
@@ -111,6 +126,12 @@ impl ReferenceRun {
         self.footprint.elapsed_ns as f64 / 1e9 * self.per_second
     }
 
+    /// Takes over what was counted in another run of the same, as much as belongs to its own operations.
+    pub fn take_crossings(&mut self, counted: &Self) {
+        let times = self.operations() / counted.operations();
+        self.footprint.crossings = counted.footprint.crossings.map(|crossings| crossings.scaled(times));
+    }
+
     /// Processor time of an operation in seconds, by the place in [`Footprint::cpu_ns`]. `None` where it is less than the
     /// kernel's accounts can tell.
     #[must_use]
@@ -145,7 +166,35 @@ pub struct CostsError {
     pub why: String,
 }
 
+/// Functions with less than this share of a kernel's time are put together where costs are to be used elsewhere.
+const LEAST_SHARE: f64 = 0.002;
+
+/// What those are called.
+const REST: &str = "others";
+
+/// The greatest functions by name, and the time of all others together.
+fn greatest(functions: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
+    let all: u64 = functions.values().sum();
+    let mut kept = BTreeMap::new();
+    for (name, ns) in functions {
+        let name = if *ns as f64 >= LEAST_SHARE * all as f64 { name } else { REST };
+        *kept.entry(name.to_owned()).or_default() += *ns;
+    }
+    kept
+}
+
 impl Costs {
+    /// The same for use on other hosts, as the costs of a platform of this name.
+    #[must_use]
+    pub fn exported(mut self, origin: CostsOrigin) -> Self {
+        for reference in &mut self.references {
+            for run in [&mut reference.reference, &mut reference.subject] {
+                run.footprint.functions = greatest(&run.footprint.functions);
+            }
+        }
+        Self { origin: Some(origin), ..self }
+    }
+
     /// How many times as long each piece takes with every processor of the subject's number busy, on the reference and on
     /// the subject; by the piece's name.
     pub fn slowdowns(&self) -> impl Iterator<Item = (&str, [f64; 2])> {

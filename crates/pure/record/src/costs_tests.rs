@@ -10,6 +10,7 @@ fn costs() -> Costs {
     };
     Costs {
         costs_format: COSTS_FORMAT,
+        origin: None,
         host: HostFacts {
             kernel: String::new(),
             distribution: String::new(),
@@ -34,6 +35,30 @@ fn costs() -> Costs {
         references: Vec::new(),
         left_out: Vec::new(),
     }
+}
+
+#[test]
+fn costs_for_other_hosts_say_where_they_are_from_and_keep_what_takes_time() {
+    let run = |functions: &[(&str, u64)]| ReferenceRun {
+        per_second: 10.0,
+        footprint: Footprint {
+            functions: functions.iter().map(|(name, ns)| ((*name).to_owned(), *ns)).collect(),
+            ..Footprint::default()
+        },
+    };
+    let reference = run(&[("vfs_read", 900_000), ("dput", 99_000), ("kfree", 600), ("cap_capable", 400)]);
+    let one = Reference { name: "tar".into(), workers: 1, reference, subject: run(&[]) };
+    let origin = CostsOrigin { platform: "kvm-mine".into(), measured: "2026-11-30".into() };
+    let exported = Costs { references: vec![one], ..costs() }.exported(origin.clone());
+    let kept: Vec<(&str, u64)> = exported.references[0]
+        .reference
+        .footprint
+        .functions
+        .iter()
+        .map(|(name, ns)| (name.as_str(), *ns))
+        .collect();
+    assert_eq!(kept, [("dput", 99_000), ("others", 1_000), ("vfs_read", 900_000)]);
+    assert_eq!(exported.origin, Some(origin));
 }
 
 #[test]

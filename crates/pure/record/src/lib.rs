@@ -14,6 +14,7 @@ mod costs;
 mod desktops;
 mod desktops_plan;
 mod fence_status;
+mod footprint;
 mod host_use;
 mod measurement;
 mod oltp;
@@ -33,6 +34,7 @@ mod records;
 mod samples;
 mod setup;
 mod sides_plan;
+mod storages;
 mod summary;
 mod systems;
 mod tiles;
@@ -52,7 +54,9 @@ pub use application_study_plan::{
 };
 pub use colocation::{MemberMeasured, MemberRecord, MemberStart, MemberStatus, SetRecord, SetStart};
 pub use colocation_plan::{ColocationPlan, Home, MemberPlan, SetPlan, SetRole};
-pub use costs::{COSTS_FORMAT, Cost, CostPart, Costs, CostsError, LeftOut, Reference, ReferenceRun};
+pub use costs::{
+    COSTS_FORMAT, Cost, CostPart, Costs, CostsError, CostsOrigin, LeftOut, Reference, ReferenceRun,
+};
 pub use desktops::{
     DesktopAgreement, DesktopDone, DesktopEcho, DesktopGone, DesktopGroupNumbers, DesktopOperationNumbers,
     DesktopPercentile, DesktopPicture, DesktopTimes, DesktopVideo, DesktopVideoNumbers, DesktopsKey,
@@ -65,6 +69,7 @@ pub use fence_status::{
     DiskStatus, FenceStatus, OfWindow, PacedStatus, PredictionStatus, SlotStatus, SteadinessStatus,
     TokenStatus,
 };
+pub use footprint::{Crossings, DiskCounts, Footprint};
 pub use host_use::{
     ClockFacts, FrequencyFacts, GuestsState, HostTuning, HostUse, IdleBaseline, KsmFacts, ProcessRole,
     ProcessUse, role_percent, unattributed_percent,
@@ -117,6 +122,7 @@ pub use samples::{
 };
 pub use setup::{BackingFacts, DeviceFacts, NotHonoured, SetupFacts};
 pub use sides_plan::{NetworkPathKind, NetworkPlan, SidesPlan};
+pub use storages::{OperationSpeed, StorageSpeed};
 pub use summary::{
     AdaptersSummary, Conclusion, DeviatedNumbers, DeviationSummary, DisturbedNumbers, Estimated, GuestRatios,
     KindNumbers, LooseStart, MachineNumbers, NativeVsVmSummary, NeighbourNumbers, NeighboursSummary,
@@ -135,9 +141,7 @@ pub use tiles_study::{
     TileSecond, TileVoid, TilesFailureDetail, TilesKey, TilesMeasured, TilesRecord, TilesStudySummary,
 };
 pub use users::{UsersOpenLoop, UsersOperation, UsersOutcome, UsersPlan, UsersSecond, UsersService};
-pub use workload::{
-    Better, CommandEnd, Crossings, Footprint, JobOutcome, Metric, Sample, WorkloadOutcome, idle_percent,
-};
+pub use workload::{Better, CommandEnd, JobOutcome, Metric, Sample, WorkloadOutcome, idle_percent};
 
 /// Version of the formats of records. Raised when a field changes its meaning or goes away.
 pub const FORMAT: u32 = 1;

@@ -18,6 +18,9 @@ pub struct Trial {
     pub format: u32,
     /// The application.
     pub case: String,
+    /// The storage that it was predicted for; nothing where it was predicted for a VM from what it did natively.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub storage: Option<String>,
     /// Which of its trials, from 1.
     pub trial: u32,
     /// What its capacity counts.
@@ -50,6 +53,14 @@ impl Trial {
     /// Confidences at which intervals are held against the truth, as shares.
     pub const CONFIDENCES: [f64; 6] = [0.5, 0.6, 0.7, 0.8, 0.9, 0.95];
 
+    /// The application, and what it was predicted for where there are several.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.storage
+            .as_ref()
+            .map_or_else(|| self.case.clone(), |storage| format!("{} on {storage}", self.case))
+    }
+
     /// What the host did beside each of the two measurements, where that was seen.
     pub fn hosts(&self) -> impl Iterator<Item = &HostUse> {
         self.reference_host.iter().chain(&self.machine_host)
@@ -73,7 +84,7 @@ impl Record for Trial {
         plan.predictions().is_some()
     }
 
-    const BESIDE: &'static [&'static str] = &["costs.json", "profiles", "prepared"];
+    const BESIDE: &'static [&'static str] = &["costs.json", "storages.json", "profiles", "prepared"];
 
     fn take_histograms(&mut self) -> Vec<TakenHistogram> {
         Vec::new()

@@ -13,6 +13,20 @@ pub enum CaseSet {
     HeldOut,
 }
 
+impl PredictionsPlan {
+    /// Where applications are predicted for: a storage, or the only VM.
+    pub fn subjects(&self) -> impl Iterator<Item = Option<&str>> {
+        let storages = self.storages.iter().skip(1).map(|storage| Some(storage.as_str()));
+        storages.chain(self.storages.is_empty().then_some(None))
+    }
+
+    /// What they run on while they are profiled.
+    #[must_use]
+    pub fn reference(&self) -> &str {
+        self.storages.first().map_or("native", |storage| storage)
+    }
+}
+
 impl CaseSet {
     /// Its name within a sentence.
     #[must_use]
@@ -65,8 +79,12 @@ pub struct PredictionsPlan {
     pub vcpus: u32,
     /// Its memory, in bytes.
     pub memory_bytes: u64,
-    /// Adapter of its disk.
+    /// Adapter of its disk, with what is set about it.
     pub adapter: String,
+    /// Storages of VMs: applications run on the first, and are predicted for each of the others. None where they run natively, and are
+    /// predicted for a VM with that adapter.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub storages: Vec<String>,
     /// Size of its disk, in bytes.
     pub size_bytes: u64,
     /// File system on its disk.

@@ -6,9 +6,9 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::footprint::Footprint;
 use crate::host_use::HostUse;
 use crate::provenance::HostFacts;
-use crate::workload::Footprint;
 
 /// Version of the profile's format.
 pub const PROFILE_FORMAT: u32 = 1;

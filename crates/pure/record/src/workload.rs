@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use virtbench_units::LatencySummary;
 use virtbench_workload::{Workload, WorkloadSpec};
 
+use crate::footprint::Footprint;
 use crate::outcome::{Interval, LoadOutcome, TakenHistogram};
 
 /// Which way a figure should go.
@@ -134,6 +135,21 @@ pub struct WorkloadOutcome {
 }
 
 impl WorkloadOutcome {
+    /// How much was done in a second, whatever the unit: operations of work on files, else the workload's leading figure. Nothing where
+    /// that has no sample.
+    #[must_use]
+    pub fn throughput(&self) -> Option<f64> {
+        match self.spec.workload {
+            Workload::Files(_) if self.elapsed_ns > 0 => {
+                Some(self.operations as f64 / (self.elapsed_ns as f64 / 1e9))
+            }
+            Workload::Files(_) => None,
+            Workload::Memory(_) | Workload::Cpu(_) | Workload::System(_) | Workload::Command(_) => {
+                self.metrics.first().map(|metric| metric.mean)
+            }
+        }
+    }
+
     /// The figure of this name.
     #[must_use]
     pub fn metric(&self, name: &str) -> Option<&Metric> {
@@ -224,21 +240,12 @@ impl JobOutcome {
         self.latency_ns().map(|latency| latency.p99 as f64)
     }
 
-    /// How much was done in a second, whatever the unit: operations of a load and of work on files, else
-    /// the workload's leading figure. Nothing where that has no sample.
+    /// How much was done in a second, whatever the unit: as [`WorkloadOutcome::throughput`] of a workload, operations of a load.
     #[must_use]
     pub fn throughput(&self) -> Option<f64> {
         match self {
             Self::Load(load) => Some(load.total.iops),
-            Self::Workload(workload) => match workload.spec.workload {
-                Workload::Files(_) if workload.elapsed_ns > 0 => {
-                    Some(workload.operations as f64 / (workload.elapsed_ns as f64 / 1e9))
-                }
-                Workload::Files(_) => None,
-                Workload::Memory(_) | Workload::Cpu(_) | Workload::System(_) | Workload::Command(_) => {
-                    workload.metrics.first().map(|metric| metric.mean)
-                }
-            },
+            Self::Workload(workload) => workload.throughput(),
         }
     }
 
@@ -326,79 +333,6 @@ impl Sample {
     #[must_use]
     pub fn new(name: impl Into<String>, unit: &str, better: Better, value: f64) -> Self {
         Self { name: name.into(), unit: unit.to_owned(), better, value }
-    }
-}
-
-/// Everything that a machine did, by any program: on a quiet one the application and the kernel's own
-/// threads for it.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Footprint {
-    /// How long it was looked at, in nanoseconds.
-    pub elapsed_ns: u64,
-    /// Time of its processors, in nanoseconds: user code, and kernel code with interrupts.
-    pub cpu_ns: [u64; 2],
-    /// Bytes that system calls copied for the application.
-    pub copied_bytes: u64,
-    /// Kernel time by function, in nanoseconds, as far as samples of it tell; empty where it was not sampled.
-    #[serde(default)]
-    pub functions: BTreeMap<String, u64>,
-    /// Time in which its processors had nothing to do while a disk worked for one of its programs, in nanoseconds; nothing where the machine
-    /// does not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub io_wait_ns: Option<u64>,
-    /// Operations that its disks were done with; nothing where the machine does not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub disk_operations: Option<u64>,
-    /// How often the kernel was entered; nothing where the machine does not say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub crossings: Option<Crossings>,
-}
-
-/// How often a machine's kernel was entered, by what for: all its programs together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Crossings {
-    /// System calls; nothing where they were not counted, which slows each of them down.
-    pub calls: Option<u64>,
-    /// Those of them that name a file, which the kernel has to look for; nothing where they were not counted.
-    #[serde(default)]
-    pub names: Option<u64>,
-    /// Those that make, rename or remove a name; nothing where they were not counted.
-    #[serde(default)]
-    pub changes: Option<u64>,
-    /// Faults of pages.
-    pub faults: u64,
-    /// Processes and threads that were started.
-    #[serde(default)]
-    pub forks: u64,
-}
-
-impl Crossings {
-    /// What came since an earlier moment.
-    #[must_use]
-    pub fn since(&self, earlier: &Self) -> Self {
-        Self {
-            calls: self.calls.zip(earlier.calls).map(|(now, then)| now.saturating_sub(then)),
-            names: self.names.zip(earlier.names).map(|(now, then)| now.saturating_sub(then)),
-            changes: self.changes.zip(earlier.changes).map(|(now, then)| now.saturating_sub(then)),
-            forks: self.forks.saturating_sub(earlier.forks),
-            faults: self.faults.saturating_sub(earlier.faults),
-        }
-    }
-
-    /// Those of so many times the work.
-    #[must_use]
-    pub fn scaled(&self, times: f64) -> Self {
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // as many as fit
-        let scale = |count: u64| (count as f64 * times).round() as u64;
-        Self {
-            calls: self.calls.map(scale),
-            names: self.names.map(scale),
-            changes: self.changes.map(scale),
-            faults: scale(self.faults),
-            forks: scale(self.forks),
-        }
     }
 }
 

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use virtbench_chart::{Axis, Chart, Dash, Form, Look, Point, Series, look};
 use virtbench_model::busy_host;
 use virtbench_model::predict::trials::{
-    by_case, coverage, mean_absolute_error_percent, mean_error_of_averages_percent,
+    TOLD_APART, better_named, by_case, coverage, mean_absolute_error_percent, mean_error_of_averages_percent,
 };
 use virtbench_record::{CaseSet, HostUse, Provenance, Trial};
 
@@ -27,7 +27,12 @@ pub(crate) fn head(provenance: &Provenance, trials: &[Trial]) -> Head<2> {
         takeaway: predictions_takeaway(provenance, trials),
         sections: [
             Section::new("calibration", "Do intervals hold what they say?", NOTHING, calibration),
-            Section::new("scatter", "Predicted against measured", NOTHING, scatter(trials)),
+            Section::new(
+                "scatter",
+                "Predicted against measured",
+                NOTHING,
+                scatter(reference(provenance), trials),
+            ),
         ],
     }
 }
@@ -41,13 +46,18 @@ pub(crate) fn predictions_html(provenance: &Provenance, trials: &[Trial]) -> Str
     let content = html! {
         (head.plain_opening())
         @for section in &head.sections { (section.markup()) }
-        section aria-labelledby="cases" { h2 id="cases" { (table_title) } (table(trials)) }
+        section aria-labelledby="cases" { h2 id="cases" { (table_title) } (table(reference(provenance), trials)) }
         section aria-labelledby="provenance" {
             h2 id="provenance" { "Where these figures come from" }
             (crate::provenance::section(provenance, &provenance.notes, &|_| None))
         }
     };
     document(&head.title, &provenance.version, &content)
+}
+
+/// What applications run on while they are profiled.
+fn reference(provenance: &Provenance) -> &str {
+    provenance.plan.predictions().map_or("native", |plan| plan.reference())
 }
 
 /// Where it was measured, in a line.
@@ -63,21 +73,21 @@ fn place(provenance: &Provenance) -> String {
     }
 }
 
-fn table(trials: &[Trial]) -> Markup {
+fn table(reference: &str, trials: &[Trial]) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label="Case by case" {
             table {
                 thead { tr {
-                    th { "application" } th { "unit" } th.number { "native" } th.number { "predicted" } th.number { "measured" }
+                    th { "application" } th { "unit" } th.number { (reference) } th.number { "predicted" } th.number { "measured" }
                     th.number { "error, %" } th.number { "in the 95 % interval" }
-                    th.number { "other programs, % of the host: native" } th.number { "in the VM" }
+                    th.number { "other programs, % of the host: " (reference) } th.number { "where it was predicted for" }
                 } }
                 tbody { @for case in by_case(trials) {
-                    @let [reference, predicted, truth] = case.capacities();
+                    @let [base, predicted, truth] = case.capacities();
                     @let held = case.trials.iter().filter(|trial| trial.holds(trial.intervals.len() - 1)).count();
                     tr {
                         td { (case.name()) } td { (case.trials[0].capacity_name) }
-                        td.number { (significant(reference)) } td.number { (significant(predicted)) } td.number { (significant(truth)) }
+                        td.number { (significant(base)) } td.number { (significant(predicted)) } td.number { (significant(truth)) }
                         td.number { (format!("{:+.0}", case.error_percent())) }
                         td.number { (held) " of " (case.trials.len()) }
                         @for of in [reference_host, machine_host] { td.number { (most_of_others(&case.trials, of)) } }
@@ -131,7 +141,7 @@ pub fn trials_csv(trials: &[Trial]) -> String {
         let _ = writeln!(
             text,
             "{},{},{},{}",
-            quoted(&trial.case),
+            quoted(&trial.name()),
             trial.trial,
             quoted(&trial.capacity_name),
             figures.map(known).join(",")
@@ -143,8 +153,10 @@ pub fn trials_csv(trials: &[Trial]) -> String {
 /// Both tables for a document, in Markdown: case by case, means over trials, and how often intervals held the truth.
 #[must_use]
 pub fn trials_markdown(trials: &[Trial]) -> String {
-    let mut text = String::from(
-        "| case | trials | native | predicted | 95 % interval | in the VM | from to | error | mean size of error |\n\
+    let is_of_storages = trials.iter().any(|trial| trial.storage.is_some());
+    let [from, to] = if is_of_storages { ["on the first", "measured"] } else { ["native", "in the VM"] };
+    let mut text = format!(
+        "| case | trials | {from} | predicted | 95 % interval | {to} | from to | error | mean size of error |\n\
          |---|---|---|---|---|---|---|---|---|\n",
     );
     for case in by_case(trials) {
@@ -233,7 +245,15 @@ fn details(trials: &[Trial]) -> Vec<String> {
             count(trials.len(), "trial")
         )
     });
-    averaged.into_iter().chain(held).collect()
+    let better = match better_named(trials) {
+        (_, 0) => None,
+        (right, all) => Some(format!(
+            "Of two storages that differ by more than {:.0} % the better one was named in {:.0} % ({right} of {all}).",
+            100.0 * TOLD_APART,
+            100.0 * right as f64 / all as f64
+        )),
+    };
+    averaged.into_iter().chain(better).chain(held).collect()
 }
 
 fn cautions(provenance: &Provenance, set: Option<CaseSet>, trials: &[Trial]) -> Vec<String> {
@@ -250,7 +270,7 @@ fn cautions(provenance: &Provenance, set: Option<CaseSet>, trials: &[Trial]) -> 
     let planned = provenance.plan.predictions().into_iter().flat_map(|plan| &plan.cases);
     let missing: Vec<&str> = planned
         .map(|case| case.name.as_str())
-        .filter(|name| !trials.iter().any(|trial| trial.case == *name))
+        .filter(|name| trials.iter().all(|trial| trial.case != *name))
         .collect();
     if !missing.is_empty() {
         said.push(format!("Without any trial: {}.", missing.join(", ")));
@@ -295,13 +315,13 @@ pub(crate) fn calibration(trials: &[Trial]) -> Option<Figure> {
 }
 
 /// Each trial's prediction with its interval against what was measured. Nothing without a trial.
-pub(crate) fn scatter(trials: &[Trial]) -> Option<Figure> {
+pub(crate) fn scatter(reference: &str, trials: &[Trial]) -> Option<Figure> {
     let percent = |trial: &Trial, value: f64| (100.0 * value / trial.reference).max(1e-4);
     let points = trials.iter().map(|trial| {
         let interval = trial.intervals.last().map(|ends| ends.map(|end| percent(trial, end)));
         let hover = format!(
             "{}: predicted {}, measured {}",
-            trial.case,
+            trial.name(),
             significant(trial.predicted),
             significant(trial.truth)
         );
@@ -316,13 +336,15 @@ pub(crate) fn scatter(trials: &[Trial]) -> Option<Figure> {
     let chart = Chart {
         series: vec![agreement(low, high), tried],
         height_px: 320.0,
-        ..Chart::new(Axis::logarithmic("measured, % of native"), Axis::logarithmic("predicted, % of native"))
+        ..Chart::new(
+            Axis::logarithmic(format!("measured, % of {reference}")),
+            Axis::logarithmic(format!("predicted, % of {reference}")),
+        )
     };
-    let label =
-        "Predicted against measured share of native capacity; the table under Case by case holds the values.";
+    let label = "Predicted against measured share of the capacity that it was predicted from; the table under Case by case holds the values.";
     Some(Figure {
         title: "Predicted against measured".into(),
-        caption: "Shares of the native capacity, both on logarithmic scales; each mark is a trial, its whisker the 95 % interval. \
+        caption: "Shares of the capacity that it was predicted from, both on logarithmic scales; each mark is a trial, its whisker the 95 % interval. \
                   On the line the prediction was right."
             .into(),
         drawings: vec![Drawing::only("scatter-chart", label.into(), Variant::chart("", chart))],
@@ -338,6 +360,7 @@ mod tests {
         Trial {
             format: virtbench_record::FORMAT,
             case: "db".into(),
+            storage: None,
             trial,
             capacity_name: "tps".into(),
             reference: 1000.0,
@@ -350,6 +373,26 @@ mod tests {
             reference_host: None,
             machine_host: None,
         }
+    }
+
+    #[test]
+    fn tables_of_storages_name_each_and_say_which_is_better() {
+        let on = |storage: &str, predicted, truth| Trial {
+            storage: Some(storage.into()),
+            truth,
+            ..trial(1, predicted)
+        };
+        let trials = [on("virtio-blk,iops=500", 450.0, 500.0), on("ide", 900.0, 800.0)];
+        let text = trials_markdown(&trials);
+        assert!(
+            text.contains("| on the first | predicted |")
+                && text.contains("| db on virtio-blk,iops=500, tps |"),
+            "{text}"
+        );
+        assert!(trials_csv(&trials).contains("\"db on ide\",1,"));
+        let said = details(&trials).join(" ");
+        assert!(said.contains("more than 10 % the better one was named in 100 % (3 of 3)"), "{said}");
+        assert!(!details(&[trial(1, 120.0)]).join(" ").contains("storages"));
     }
 
     #[test]

@@ -27,6 +27,7 @@ fn of_set(set: Option<CaseSet>) -> Provenance {
         vcpus: 2,
         memory_bytes: 1 << 30,
         adapter: "virtio-blk".into(),
+        storages: Vec::new(),
         size_bytes: 1 << 30,
         filesystem: "ext4".into(),
         accelerator: "auto".into(),
@@ -38,6 +39,7 @@ fn trial(case: &str, trial: u32, predicted: f64) -> Trial {
     Trial {
         format: FORMAT,
         case: case.into(),
+        storage: None,
         trial,
         capacity_name: "runs/h".into(),
         reference: 1000.0,

@@ -39,6 +39,15 @@ impl JobSpec {
         }
     }
 
+    /// The longest that it may take until measuring begins, in nanoseconds.
+    #[must_use]
+    pub fn longest_before_ns(&self) -> u64 {
+        match self {
+            Self::Load(load) => load.ramp_ns,
+            Self::Workload(workload) => workload.longest_before_ns(),
+        }
+    }
+
     /// The longest that measuring may take, in nanoseconds. A load takes just as long.
     #[must_use]
     pub fn time_ns(&self) -> u64 {

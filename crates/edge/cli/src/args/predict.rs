@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use anyhow::Context;
+use clap::builder::PossibleValuesParser;
 use clap::{ArgGroup, Args, ValueEnum};
 use virtbench_model::predict::PredictionMethod;
-use virtbench_study::{VmOptions, read_user_file};
+use virtbench_study::{Storage, VmOptions, platform_names, read_user_file};
 use virtbench_units::{parse_bytes, parse_duration_ns, parse_positive_duration_ns};
 
 use super::GuestArgs;
@@ -56,6 +57,7 @@ Examples:
   virtbench predict --profile db.json --surface run
   virtbench predict --profile db.json --surface run --surface adapters --to vm:nvme --html prediction.html
   virtbench predict --profile db.json --costs costs.json --verify
+  virtbench predict --profile db.json --platform uml
   virtbench predict --profile db.json --run-model --model-out runs.toml --verify
   virtbench predict --profile docs/data/paper1-mailserver.toml --model docs/data/paper1-thar-vm.toml --as-published")]
 pub struct PredictArgs {
@@ -84,6 +86,9 @@ pub struct PredictArgs {
     /// What pieces of work cost on both sides: the file of `virtbench costs --out`
     #[arg(long, value_name = "FILE")]
     pub costs: Option<PathBuf>,
+    /// For whom has no such VM: the costs of a platform that virtbench brings along, measured on another host
+    #[arg(long, value_name = "NAME", conflicts_with = "costs", value_parser = PossibleValuesParser::new(platform_names()))]
+    pub platform: Option<String>,
     /// How to predict
     #[arg(long, value_enum, default_value = "auto")]
     pub method: MethodArg,
@@ -196,7 +201,8 @@ an application's time by what it costs in the VM.
 
 Examples:
   virtbench costs --out costs.json
-  virtbench predict --profile db.json --costs costs.json --verify")]
+  virtbench predict --profile db.json --costs costs.json --verify
+  virtbench costs --accelerator kvm --vcpus 1 --export kvm-epyc --out kvm-epyc.json    # for others to predict with")]
 pub struct CostsArgs {
     /// Virtual processors of the VM
     #[arg(long, value_name = "N", default_value = "2")]
@@ -207,6 +213,9 @@ pub struct CostsArgs {
     /// Write them as JSON here
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+    /// Write them for others, who have no such platform: smaller, with this name of it and today's date
+    #[arg(long, value_name = "NAME", requires = "out")]
+    pub export: Option<String>,
     /// Print one JSON object instead of a table
     #[arg(long)]
     pub json: bool,
@@ -231,6 +240,8 @@ Examples:
   virtbench study predictions --cases docs/data/predictions.toml --out predictions
   virtbench study predictions --cases docs/data/predictions.toml --out predictions --only sqlite --trials 5
   virtbench study predictions --resume --out predictions
+  virtbench study predictions --cases docs/data/predictions.toml --vcpus 1 --storage virtio-blk --storage virtio-blk,cache=writeback \
+--storage virtio-blk,iops=500 --storage virtio-blk,delay=5ms
   virtbench study predictions --again --method queueing --out predictions")]
 pub struct PredictionsArgs {
     /// The applications
@@ -239,6 +250,10 @@ pub struct PredictionsArgs {
     /// Where the run goes
     #[command(flatten)]
     pub folder: FolderArgs,
+    /// A storage of VMs, as --adapter takes one; given several times. Applications run in a VM on the first, and are predicted for
+    /// the others, in place of from this host for one VM
+    #[arg(long, value_name = "ADAPTER", conflicts_with_all = ["costs", "adapter"])]
+    pub storage: Vec<String>,
     /// How often each is tried
     #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub trials: u32,
@@ -277,9 +292,9 @@ pub struct VmArgs {
     /// Size of its disk
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_bytes)]
     pub size: u64,
-    /// Adapter of its disk
-    #[arg(long, value_name = "ADAPTER", default_value = virtbench_lab::DEFAULT_ADAPTER.name)]
-    pub adapter: String,
+    /// Its disk: ADAPTER[,setting=value...], where iops=N limits it to so many I/Os a second and delay=TIME answers each that much later
+    #[arg(long, value_name = "ADAPTER", default_value = virtbench_lab::DEFAULT_ADAPTER.name, value_parser = Storage::parse)]
+    pub adapter: Storage,
     /// File system on its disk
     #[arg(long, value_name = "ext4|xfs", default_value = "ext4")]
     pub filesystem: String,
@@ -319,7 +334,7 @@ impl VmArgs {
         Ok(VmOptions {
             guest: self.guest(vcpus).options(),
             disk_bytes: self.size,
-            adapter: self.adapter.clone(),
+            storage: self.adapter.clone(),
             filesystem: self.filesystem.clone(),
             folder,
             limit_ns: self.limit,

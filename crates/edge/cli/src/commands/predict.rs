@@ -14,7 +14,7 @@ use virtbench_model::{Prediction, Span, busy_host, compare};
 use virtbench_record::{Compute, Costs, ModelRuns, Profile};
 use virtbench_report::{PredictionPage, prediction_html};
 use virtbench_study::{
-    Sides, SidesError, SidesRequest, VerifyInputs, host_difference, run_model_load, verify,
+    Sides, SidesError, SidesRequest, VerifyInputs, host_difference, platform_costs, run_model_load, verify,
 };
 
 use crate::applications::with_progress;
@@ -30,7 +30,13 @@ const SEED: u64 = 2_003;
 /// Predicts, and shows how.
 pub fn execute(args: &PredictArgs) -> Outcome {
     let profile = profile::read(&args.profile)?;
-    let costs = args.costs.as_deref().map(profile::read_costs).transpose()?;
+    let costs = match (&args.costs, &args.platform) {
+        (Some(path), _) => Some(profile::read_costs(path)?),
+        (None, Some(platform)) => {
+            Some(platform_costs(platform).map_err(|why| Failure::message(Kind::Usage, why))?)
+        }
+        (None, None) => None,
+    };
     let runs = match &args.model {
         Some(path) => Some(read_runs(path)?),
         None if args.run_model => Some(run_model(args, &profile, costs.as_ref())?),
@@ -101,7 +107,14 @@ fn costs_cautions(
 ) -> Result<Vec<String>, Failure> {
     let Some(costs) = costs else { return Ok(Vec::new()) };
     let mut said = Vec::new();
-    let of_host = profile.host.as_ref().and_then(|host| host_difference(host, &costs.host));
+    let mut of_host = profile.host.as_ref().and_then(|host| host_difference(host, &costs.host));
+    if let Some(origin) = &costs.origin {
+        let why = of_host.take().map_or_else(String::new, |why| format!("; not that of the profile ({why})"));
+        said.push(format!(
+            "The costs are those of the platform {} as it was on {}, measured on {}{why}: `virtbench costs` measures them here.",
+            origin.platform, origin.measured, costs.host.cpu
+        ));
+    }
     let of_adapter = args.to.strip_prefix("vm:").filter(|adapter| *adapter != costs.adapter);
     let host = of_host.map(|why| format!("the costs are of another host than the profile ({why})"));
     let adapter = of_adapter.map(|to| format!("the costs are those of {}, not of {to}", costs.adapter));
@@ -172,6 +185,7 @@ fn predicted(
         surface,
         runs,
         costs,
+        storages: None,
         compute,
         subject_processors: args.vcpus.or_else(|| sides.and_then(|sides| sides.vcpus)),
         method: args.method.method(),

@@ -3,14 +3,16 @@
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
 use virtbench_formats::{MAX_PROFILE_BYTES, read_profile};
 use virtbench_lab::host_facts;
 use virtbench_model::predict::kernel_work;
 use virtbench_profiler::{Application, Limits, profile};
-use virtbench_record::{Band, Capacity, Cost, Costs, LeftOut, Profile, Reference, SizeShare, Sourced};
+use virtbench_record::{
+    Band, Capacity, Cost, Costs, CostsOrigin, LeftOut, Profile, Reference, SizeShare, Sourced,
+};
 use virtbench_study::{
     CommandProfile, MAX_COSTS_BYTES, NativeSide, measure_costs, parse_costs, profile_command,
     profiler_failure,
@@ -193,6 +195,14 @@ pub fn execute_costs(args: &CostsArgs) -> Outcome {
         let native = NativeSide::new(&options, progress)?;
         measure_costs(&options, &native, progress)
     })?;
+    let costs = match &args.export {
+        Some(platform) => {
+            let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+            let day = now.split('T').next().unwrap_or_default();
+            costs.exported(CostsOrigin { platform: platform.clone(), measured: day.to_owned() })
+        }
+        None => costs,
+    };
     if let Some(path) = &args.out {
         write(path, &costs)?;
     }

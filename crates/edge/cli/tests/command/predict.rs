@@ -163,3 +163,19 @@ fn what_cannot_be_predicted_is_said() {
         assert!(finished.code() == code && finished.stderr.contains(said), "{arguments:?}: {finished:?}");
     }
 }
+
+#[test]
+fn costs_of_a_platform_elsewhere_are_used_and_their_origin_is_said() {
+    let folder = folder();
+    let profile = folder.path().join("app.toml");
+    let text = "name = 'app'\nio_per_second = 500\ncpu_user_percent = 60\ncpu_system_percent = 30\nworkers = 1\nprocessors = 2\n";
+    fs::write(&profile, text).unwrap();
+    let predict =
+        |platform: &str| run(&["predict", "--profile", profile.to_str().unwrap(), "--platform", platform]);
+    let done = predict("uml");
+    assert_eq!(done.code(), 0, "{done:?}");
+    assert!(done.stdout.contains("those of the platform uml as it was on 20"), "{done:?}");
+    assert!(done.stdout.contains("`virtbench costs` measures them here"), "{done:?}");
+    let done = predict("hyper");
+    assert!(done.code() == 2 && done.stderr.contains("possible values: uml"), "{done:?}");
+}

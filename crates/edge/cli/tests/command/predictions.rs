@@ -154,6 +154,73 @@ fn predictions_go_on_after_a_kill_with_the_folder_alone() {
 }
 
 #[test]
+fn an_application_is_predicted_for_storages_and_the_slow_ones_are_told_apart() {
+    let folder = folder();
+    let (out, cases) = (folder.path().join("out"), folder.path().join("cases.toml"));
+    let case = "[[case]]\nname = 'dd'\nmetric = 'elapsed'\nworkers = 1\n\
+                command = ['dd', 'if=/dev/zero', 'of=synced', 'bs=4k', 'count=150', 'oflag=direct']\n";
+    fs::write(&cases, case).unwrap();
+    let mut words =
+        vec!["study", "predictions", "--cases", cases.to_str().unwrap(), "--out", out.to_str().unwrap()];
+    words.extend(["--trials", "1", "--runs", "1", "--size", "64MiB", "--memory", "256MiB", "--json"]);
+    words.extend(["--accelerator", "uml", "--vcpus", "1"]);
+    for storage in ["virtio-blk", "virtio-blk,iops=100", "virtio-blk,delay=20ms"] {
+        words.extend(["--storage", storage]);
+    }
+    let done = run(&words);
+    assert_eq!(done.code(), 0, "{done:?}");
+    let found = done.json();
+    let trials = found["trials"].as_array().unwrap();
+    let on: Vec<&str> = trials.iter().map(|trial| trial["storage"].as_str().unwrap()).collect();
+    assert_eq!(on, ["virtio-blk,iops=100", "virtio-blk,delay=20ms"]);
+    for trial in trials {
+        let [reference, predicted, truth] =
+            ["reference", "predicted", "truth"].map(|name| trial[name].as_f64().unwrap());
+        // 150 writes took some ten milliseconds, and take one and a half and three seconds.
+        assert!(truth < reference / 3.0, "{trial}");
+        assert!((predicted / truth - 1.0).abs() < 0.5, "{trial}");
+    }
+    let page = fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(
+        page.contains("dd on virtio-blk,delay=20ms") && page.contains("the better one was named"),
+        "{page}"
+    );
+    let again = run(&["study", "predictions", "--again", "--json", "--out", out.to_str().unwrap()]);
+    assert_eq!(again.json()["trials"], found["trials"]);
+    let left: Vec<&str> =
+        LEFT.iter().map(|name| if *name == "costs.json" { "storages.json" } else { name }).collect();
+    let mut left: Vec<&str> =
+        left.into_iter().map(|name| if name == "costs-1.json" { "storages-1.json" } else { name }).collect();
+    left.sort_unstable();
+    assert_eq!(names(&out), left, "no disk of a VM, nothing half-made");
+}
+
+#[test]
+fn storages_that_cannot_be_compared_are_refused_by_name() {
+    let folder = folder();
+    let cases = folder.path().join("cases.toml");
+    fs::write(&cases, CASES).unwrap();
+    let out = folder.path().join("out");
+    let study = |storages: &[&str]| {
+        let mut words =
+            vec!["study", "predictions", "--cases", cases.to_str().unwrap(), "--out", out.to_str().unwrap()];
+        storages.iter().for_each(|storage| words.extend(["--storage", storage]));
+        run(&words)
+    };
+    for (storages, said) in [
+        (&["virtio-blk"][..], "1 storages: name the one that applications run on"),
+        (&["virtio-blk", "virtio-blk"], "virtio-blk is there twice"),
+        (&["virtio-blk", "tape"], "tape"),
+        (&["virtio-blk", "virtio-blk,delay=1us"], "whole milliseconds"),
+        (&["virtio-blk", "virtio-blk@qcow2"], "leave out what follows @"),
+    ] {
+        let done = study(storages);
+        assert!(done.code() == 2 && done.stderr.contains(said), "{storages:?}: {done:?}");
+    }
+    assert!(!out.exists());
+}
+
+#[test]
 fn folders_and_files_that_cannot_be_a_run_of_predictions_are_refused() {
     let folder = folder();
     let cases = folder.path().join("cases.toml");

@@ -16,11 +16,12 @@ use virtbench_host::with_descendants;
 
 use super::disk::{DiskServers, UmlDisk, UmlDiskKind, own_socket};
 use super::kernel::UmlImage;
-use super::memory::{GuestMemory, guest_folder};
+use super::memory::GuestMemory;
 use crate::connection::{Connection, ConnectionError};
 use crate::guest::{BOOT_LIMIT, pin};
 use crate::guest_network::{CableEnd, PortKind, Tap};
 use crate::process::{AgentProcess, MachineError};
+use crate::start_folder::start_folder;
 
 /// How long a guest may take to power off.
 const POWER_OFF_LIMIT: Duration = Duration::from_secs(10);
@@ -89,7 +90,7 @@ impl UmlGuest {
         let lacking = |why: String| MachineError::Lacking { why };
         let wanted_bytes = config.memory_bytes.saturating_add(OVERHEAD);
         let mut memory = GuestMemory::reserve(wanted_bytes).map_err(lacking)?;
-        let folder = guest_folder(memory.folder()).map_err(failed)?;
+        let folder = start_folder(memory.folder(), "uml").map_err(failed)?;
         let started = Instant::now();
         let (mut connection, plain) = Connection::pair().map_err(failed)?;
         let (line, guest_line) = UnixStream::pair().map_err(failed)?;

@@ -1,15 +1,13 @@
 //! Where a guest's memory lies: User Mode Linux maps a file, which is memory only on tmpfs. The file grows as the guest touches its
 //! memory, so what is free counts less what guests that run may still take.
 
+use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::{fs, io};
 
 use rustix::fs::{Access, StatVfsMountFlags, access, statfs, statvfs};
-use tempfile::TempDir;
 use virtbench_host::available_memory_bytes;
-use virtbench_mark::{Mark, RunId, mark_folder, remove_marked_folder};
 
 /// tmpfs, as `statfs` numbers it.
 const TMPFS: u32 = 0x0102_1994;
@@ -141,37 +139,9 @@ fn held(process: u32, folder: &Path) -> u64 {
     memory.and_then(|path| fs::metadata(path).ok()).map_or(0, |facts| facts.blocks().saturating_mul(512))
 }
 
-/// How names of such folders begin.
-const PREFIX: &str = "virtbench-uml-";
-
-/// What its mark is for.
-const PURPOSE: &str = "uml-guest";
-
-/// Makes one in `parent`, and removes what was left there by virtbench when it was killed while a guest started.
-pub(super) fn guest_folder(parent: &Path) -> io::Result<TempDir> {
-    sweep(parent)?;
-    let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent)?;
-    mark_folder(folder.path(), &Mark::new(RunId::new_random(), PURPOSE)).map_err(io::Error::other)?;
-    Ok(folder)
-}
-
-/// A folder that another user left stays.
-fn sweep(parent: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(parent)?.flatten() {
-        if entry.file_name().to_string_lossy().starts_with(PREFIX) {
-            let removed = remove_marked_folder(&entry.path());
-            tracing::debug!(folder = %entry.path().display(), ?removed, "a folder of a guest is there already");
-        }
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::Write;
-    use std::process::Command;
-
-    use virtbench_mark::MARK_FILE;
 
     use super::*;
 
@@ -216,24 +186,5 @@ mod tests {
         assert!(promised().contains(&mine));
         drop(room);
         assert!(!promised().contains(&mine));
-    }
-
-    #[test]
-    fn what_a_killed_process_left_is_removed_and_strangers_stay() {
-        let parent = tempfile::tempdir().unwrap();
-        let used = guest_folder(parent.path()).unwrap();
-        let (left, stranger) =
-            (parent.path().join("virtbench-uml-left"), parent.path().join("virtbench-uml-x"));
-        fs::create_dir(&left).unwrap();
-        fs::create_dir(&stranger).unwrap();
-        let mark = fs::read_to_string(used.path().join(MARK_FILE)).unwrap();
-        // Its maker has ended and was waited for.
-        let mut ended = Command::new("true").spawn().unwrap();
-        ended.wait().unwrap();
-        let own = format!("process={} ", std::process::id());
-        assert!(mark.contains(&own), "{mark}");
-        fs::write(left.join(MARK_FILE), mark.replace(&own, &format!("process={} ", ended.id()))).unwrap();
-        let second = guest_folder(parent.path()).unwrap();
-        assert!(!left.exists() && stranger.exists() && used.path().exists() && second.path().exists());
     }
 }

@@ -92,8 +92,7 @@ impl Guests {
         remark: &mut dyn FnMut(&str),
     ) -> Result<Vec<(&'static str, Self)>, GuestsError> {
         let found = Self::find(options, adapters, extras, remark)?;
-        let is_uml = matches!(found.platform, Platform::Uml { .. });
-        if options.accelerator != WantedAccelerator::Auto || !is_uml {
+        if options.accelerator != WantedAccelerator::Auto || !found.are_of_uml() {
             return Ok(vec![(ONLY_GUEST, found)]);
         }
         match Self::of_qemu(options, adapters, extras, remark) {
@@ -173,6 +172,12 @@ impl Guests {
         let image = UmlImage::carrying(kernel, UML_DISK, extras.filesystems, extras.carried);
         let (image, memory_bytes) = (image.map_err(LabError::from)?, options.memory_bytes);
         Ok(Self { platform: Platform::Uml { image, memory_bytes, why } })
+    }
+
+    /// Whether they are User Mode Linux's.
+    #[must_use]
+    pub fn are_of_uml(&self) -> bool {
+        matches!(self.platform, Platform::Uml { .. })
     }
 
     /// Memory of each guest, in bytes.

@@ -218,6 +218,7 @@ fn predictions_within_the_papers_errors_hold() {
         let trial = |number: u32| Trial {
             format: virtbench_record::FORMAT,
             case: "mail".into(),
+            storage: None,
             trial: number,
             capacity_name: "messages".into(),
             reference: 200.0,

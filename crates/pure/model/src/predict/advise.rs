@@ -7,6 +7,7 @@ use super::latency::{LatencyPrediction, Rounding, latency_model};
 use super::queueing::{Fitted, Outcome, Subject};
 use super::ratio::RatioPrediction;
 use super::scaling::{KernelFrom, Scaled};
+use super::storage::{Limit, OnStorage};
 use super::{Breakdown, ComputeCost, Part, Prediction, WhatIf};
 
 /// A change that helps less than this share is not worth a line.
@@ -132,14 +133,14 @@ pub(super) fn of_crossings(prediction: &mut Prediction, found: Crossed) {
         consider(prediction, &format!("half as much of: {part}"), 1.0 / (all - seconds / 2.0));
     }
     sort(prediction);
-    let (count, nearest) = found.references;
     let like = if found.is_unlike {
         "it is unlike all of them, so the interval is twice as wide as what they are missed by".to_owned()
     } else {
-        format!("its time goes where that of {} goes", nearest.join(", "))
+        format!("its time goes where that of {} goes", found.nearest.join(", "))
     };
     prediction.cautions.push(format!(
-        "What each part costs is from {count} reference applications; left out and predicted from the others, they are off by {:.0} %; {like}.",
+        "What each part costs is from {} reference applications; left out and predicted from the others, they are off by {:.0} %; {like}.",
+        found.references,
         100.0 * found.spread
     ));
     let ms = |seconds: f64| seconds * 1e3;
@@ -159,6 +160,21 @@ pub(super) fn of_crossings(prediction: &mut Prediction, found: Crossed) {
             (Part::Disk, ms(disk + wait)),
         ]),
     ]);
+    prediction.draws = found.draws;
+}
+
+/// Completes a prediction for another storage.
+pub(super) fn of_storage(prediction: &mut Prediction, found: OnStorage) {
+    prediction.bottleneck = match found.limit {
+        Limit::Processor => "computing",
+        Limit::Latency => "waiting for single operations of the storage",
+        Limit::Rate => "what the storage does a second",
+    }
+    .to_owned();
+    let of = |waiting_s: f64| {
+        Breakdown::from_parts([(Part::User, found.computing_s * 1e3), (Part::Disk, waiting_s * 1e3)])
+    };
+    prediction.breakdown = Some(found.waiting_s.map(of));
     prediction.draws = found.draws;
 }
 

@@ -2,14 +2,15 @@
 
 use virtbench_record::{Profile, Source, Sourced};
 
-use super::advise::{of_crossings, of_latency, of_queueing, of_ratio, of_scaling};
-use super::crossings::{computes_as_fast, cross};
+use super::advise::{of_crossings, of_latency, of_queueing, of_ratio, of_scaling, of_storage};
+use super::crossings::{Sum, computes_as_fast};
 use super::latency::{latency_interval, latency_model};
 use super::queueing::{Fitted, Reference, Response, Subject};
 use super::ratio::{Matching, Projection};
 use super::sampling::interval;
 use super::sampling::span;
 use super::scaling::Scaling;
+use super::storage::on_storage;
 use super::{ComputeCost, Inputs, PredictError, Prediction, PredictionMethod, Rounding, Surface};
 use crate::interval::Span;
 
@@ -38,6 +39,7 @@ pub fn predict(inputs: &Inputs<'_>) -> Result<Prediction, PredictError> {
         PredictionMethod::Latency => by_latency(inputs, why)?,
         PredictionMethod::Scaling => by_scaling(inputs, why)?,
         PredictionMethod::Crossings => by_crossings(inputs, why)?,
+        PredictionMethod::Storage => by_storage(inputs, why)?,
         PredictionMethod::Queueing => by_queueing(inputs, projection.as_ref(), why)?,
     };
     if let (Some(matching), Some(projection), true) = (&matching, &projection, uses_surface(method)) {
@@ -51,12 +53,15 @@ fn choose(
     inputs: &Inputs<'_>,
     projection: Option<&Projection<'_>>,
 ) -> Result<(PredictionMethod, String), PredictError> {
-    use PredictionMethod::{Crossings, Latency, Queueing, Ratio, Scaling};
+    use PredictionMethod::{Crossings, Latency, Queueing, Ratio, Scaling, Storage};
     if let Some(method) = inputs.method {
         return Ok((method, "it was asked for".into()));
     }
+    if inputs.storages.is_some() {
+        return Ok((Storage, "only the storage differs, and both were measured".into()));
+    }
     if let Some(costs) = inputs.costs {
-        if computes_as_fast(costs) && cross(inputs.profile, costs, inputs.seed).is_ok() {
+        if computes_as_fast(costs) && Sum::new(inputs.profile, costs).is_ok() {
             let why = "user code takes as long on both machines, and what each way into the kernel costs was measured";
             return Ok((Crossings, why.into()));
         }
@@ -176,11 +181,23 @@ fn by_scaling(inputs: &Inputs<'_>, why: String) -> Result<Prediction, PredictErr
 fn by_crossings(inputs: &Inputs<'_>, why: String) -> Result<Prediction, PredictError> {
     let needs = |what| PredictError::Needs { method: "crossings", what };
     let costs = inputs.costs.ok_or(needs("what work costs on both machines (`costs`)"))?;
-    let found = cross(inputs.profile, costs, inputs.seed).map_err(needs)?;
+    let found = Sum::new(inputs.profile, costs).map_err(needs)?.predict(inputs.seed);
     let drawn = span(&found.draws, crate::interval::CONFIDENCE);
     let mut prediction = started(inputs, PredictionMethod::Crossings, why, found.ratio, drawn);
     prediction.cautions.extend(costs.caution());
     of_crossings(&mut prediction, found);
+    Ok(prediction)
+}
+
+fn by_storage(inputs: &Inputs<'_>, why: String) -> Result<Prediction, PredictError> {
+    let needs = |what| PredictError::Needs { method: "storage", what };
+    let pair =
+        inputs.storages.ok_or(needs("how fast both storages are (`study predictions` with storages)"))?;
+    let processors = inputs.subject_processors.unwrap_or(1);
+    let found = on_storage(inputs.profile, pair, processors, inputs.seed).map_err(needs)?;
+    let drawn = span(&found.draws, crate::interval::CONFIDENCE);
+    let mut prediction = started(inputs, PredictionMethod::Storage, why, found.ratio, drawn);
+    of_storage(&mut prediction, found);
     Ok(prediction)
 }
 

@@ -14,7 +14,7 @@
 use virtbench_record::{CostPart, Costs, Footprint, Profile, Reference};
 
 use super::sampling::{SAMPLES, Sample, draws};
-use super::similar_references::share_of;
+use super::similar_references::{NAMED, share_of};
 
 /// With fewer references there is no telling what each part costs.
 const FEWEST: usize = 15;
@@ -32,9 +32,10 @@ pub(super) const PARTS: [&str; COUNT] = [
     "page faults",
     "new processes",
     "disk operations",
-    "waiting for the disk",
+    "waiting",
 ];
-/// What each costs at least: no guest computes faster than its host, or has a faster disk than the one that it is on.
+/// What each costs at least: no guest computes faster than its host or has a faster disk than the one that it is on, and what sleeps there
+/// sleeps as long.
 const LEAST: Amounts = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0];
 /// Kinds of kernel work that take a guest's kernel longer than a host's, besides being entered.
 const FILES_AND_MEMORY: [&str; 6] =
@@ -53,7 +54,7 @@ const UNLIKE: f64 = 0.45;
 const UNLIKE_TIMES: f64 = 2.0;
 /// How far from what a reference was missed by another like it may be: a deviation of the logarithm.
 const BLUR: f64 = 0.04;
-/// A median factor of user code below this is none to speak of.
+/// A factor of user code below this is none to speak of.
 const AS_FAST: f64 = 2.0;
 /// Rounds in which costs are made to agree with one another.
 const ROUNDS: u32 = 2_000;
@@ -69,8 +70,10 @@ pub(super) struct Crossed {
     pub seconds: Amounts,
     /// Of that second on the reference: user code, kernel code, and the rest.
     pub reference_s: [f64; 3],
-    /// How many references there were, and those that are most alike.
-    pub references: (usize, Vec<String>),
+    /// How many references there were.
+    pub references: usize,
+    /// Those that are most alike.
+    pub nearest: Vec<String>,
     /// Whether it is like none of them.
     pub is_unlike: bool,
     /// What references are missed by, as a standard deviation of the logarithm.
@@ -105,13 +108,13 @@ fn amounts(seen: &Footprint, operations: f64) -> Option<Amounts> {
     let all = [
         user_s,
         files_s,
-        millions(crossings.calls?),
-        millions(crossings.names?),
-        millions(crossings.changes?),
+        millions(crossings.calls),
+        millions(crossings.names),
+        millions(crossings.changes),
         millions(crossings.faults),
         millions(crossings.forks),
-        millions(seen.disk_operations?),
-        (seen.elapsed_ns as f64 / 1e9 - user_s - kernel_s).clamp(0.0, seen.io_wait_ns? as f64 / 1e9),
+        millions(seen.disks?.operations()),
+        (seen.elapsed_ns as f64 / 1e9 - user_s - kernel_s).max(0.0),
     ];
     Some(all.map(|amount| amount / operations))
 }
@@ -160,59 +163,80 @@ struct Neighbour<'a> {
     missed_by: f64,
 }
 
-/// Whether user code takes about as long on the subject, so that this is the method: by the median of the pieces.
+/// Whether user code takes about as long on the subject, so that this is the method: by the quarter of the pieces that do it best, as others
+/// have their memory faulted in.
 pub(super) fn computes_as_fast(costs: &Costs) -> bool {
     let user = costs.costs.iter().filter(|cost| cost.part == CostPart::User);
     let mut factors: Vec<f64> = user.map(|cost| cost.subject_ns / cost.reference_ns).collect();
     factors.sort_unstable_by(f64::total_cmp);
-    factors.get(factors.len() / 2).is_some_and(|median| *median < AS_FAST)
+    factors.get(factors.len() / 4).is_some_and(|factor| *factor < AS_FAST)
 }
 
-/// Predicts by the sum over an operation's parts.
-///
-/// # Errors
-/// What is needed.
-pub(super) fn cross(profile: &Profile, costs: &Costs, seed: u64) -> Result<Crossed, &'static str> {
-    if costs.vcpus > 1 {
-        return Err("costs of a VM with one processor: on several the parts of its work overlap");
+/// An application and the references that tell what its parts cost.
+pub(super) struct Sum<'a> {
+    seen: &'a Footprint,
+    asked: Amounts,
+    known: Vec<Known<'a>>,
+}
+
+impl<'a> Sum<'a> {
+    /// # Errors
+    /// What is needed.
+    pub(super) fn new(profile: &'a Profile, costs: &'a Costs) -> Result<Self, &'static str> {
+        const COUNTS: &str = "a profile of an application whose system calls were counted and whose kernel was sampled, as root (`study predictions` \
+                              counts them)";
+        if costs.vcpus > 1 {
+            return Err("costs of a VM with one processor: on several the parts of its work overlap");
+        }
+        let seen = profile.footprint.value().ok_or(COUNTS)?;
+        let asked = amounts(seen, seen.elapsed_ns as f64 / 1e9).ok_or(COUNTS)?;
+        let known: Vec<Known<'_>> = costs.references.iter().filter_map(Known::new).collect();
+        if known.len() < FEWEST {
+            return Err(
+                "costs with reference applications whose system calls were counted (`virtbench costs` again, as root, for one \
+                 processor)",
+            );
+        }
+        Ok(Self { seen, asked, known })
     }
-    const COUNTS: &str = "a profile of an application whose system calls were counted and whose kernel was sampled, as root (`study predictions` \
-                          counts them)";
-    let seen = profile.footprint.value().ok_or(COUNTS)?;
-    let elapsed_s = seen.elapsed_ns as f64 / 1e9;
-    let asked = amounts(seen, elapsed_s).ok_or(COUNTS)?;
-    let known: Vec<Known<'_>> = costs.references.iter().filter_map(Known::new).collect();
-    if known.len() < FEWEST {
-        return Err(
-            "costs with reference applications whose system calls were counted (`virtbench costs` again, as root)",
-        );
+
+    /// Beside the application the references, the most alike first.
+    fn neighbours(&self, costs: &Amounts) -> Vec<Neighbour<'a>> {
+        let seconds = parts(costs, &self.asked);
+        let neighbour = |(index, one): (usize, &Known<'a>)| {
+            let others = self.known.iter().enumerate().filter(|(other, _)| *other != index);
+            Neighbour {
+                name: one.name,
+                distance: distance(&parts(costs, &one.amounts), &seconds),
+                missed_by: one.missed_by(&fit(others.map(|(_, one)| one))),
+            }
+        };
+        let mut all: Vec<_> = self.known.iter().enumerate().map(neighbour).collect();
+        all.sort_by(|a, b| a.distance.total_cmp(&b.distance));
+        all
     }
-    let fitted = fit(known.iter());
-    let seconds = parts(&fitted, &asked);
-    let of = |(index, one): (usize, &Known<'_>)| {
-        let others = known.iter().enumerate().filter(|(other, _)| *other != index).map(|(_, one)| one);
-        (distance(&parts(&fitted, &one.amounts), &seconds), one.missed_by(&fit(others)))
-    };
-    let mut neighbours: Vec<Neighbour<'_>> = known
-        .iter()
-        .enumerate()
-        .map(|one| (one.1.name, of(one)))
-        .map(|(name, (distance, missed_by))| Neighbour { name, distance, missed_by })
-        .collect();
-    neighbours.sort_by(|a, b| a.distance.total_cmp(&b.distance));
-    let is_unlike = neighbours.first().is_none_or(|nearest| nearest.distance > UNLIKE);
-    let ratio = 1.0 / seconds.iter().sum::<f64>();
-    let squares: f64 = neighbours.iter().map(|one| one.missed_by.powi(2)).sum();
-    let [user_s, kernel_s] = seen.cpu_ns.map(|ns| ns as f64 / 1e9 / elapsed_s);
-    Ok(Crossed {
-        ratio,
-        draws: draws(SAMPLES, seed, |sample| Some(ratio * (-missed(&neighbours, is_unlike, sample)).exp())),
-        seconds,
-        reference_s: [user_s, kernel_s, (1.0 - user_s - kernel_s).max(0.0)],
-        references: (known.len(), neighbours.iter().take(3).map(|one| one.name.to_owned()).collect()),
-        is_unlike,
-        spread: (squares / neighbours.len() as f64).sqrt(),
-    })
+
+    pub(super) fn predict(&self, seed: u64) -> Crossed {
+        let costs = fit(self.known.iter());
+        let seconds = parts(&costs, &self.asked);
+        let neighbours = self.neighbours(&costs);
+        let is_unlike = neighbours.first().is_none_or(|nearest| nearest.distance > UNLIKE);
+        let ratio = 1.0 / seconds.iter().sum::<f64>();
+        let squares: f64 = neighbours.iter().map(|one| one.missed_by.powi(2)).sum();
+        let [user_s, kernel_s] = self.seen.cpu_ns.map(|ns| ns as f64 / self.seen.elapsed_ns as f64);
+        Crossed {
+            ratio,
+            draws: draws(SAMPLES, seed, |sample| {
+                Some(ratio * (-missed(&neighbours, is_unlike, sample)).exp())
+            }),
+            seconds,
+            reference_s: [user_s, kernel_s, (1.0 - user_s - kernel_s).max(0.0)],
+            references: neighbours.len(),
+            nearest: neighbours.iter().take(NAMED).map(|one| one.name.to_owned()).collect(),
+            is_unlike,
+            spread: (squares / neighbours.len() as f64).sqrt(),
+        }
+    }
 }
 
 fn parts(costs: &Amounts, amounts: &Amounts) -> Amounts {

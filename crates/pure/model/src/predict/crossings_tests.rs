@@ -1,4 +1,4 @@
-use virtbench_record::{Cost, Crossings, ReferenceRun, Source, Sourced};
+use virtbench_record::{Cost, Crossings, DiskCounts, ReferenceRun, Source, Sourced};
 use virtbench_units::Random;
 
 use super::super::tests::profile;
@@ -19,13 +19,12 @@ fn footprint(amounts: &Amounts) -> Footprint {
         elapsed_ns: 1_000_000_000,
         cpu_ns: [ns(user_s), ns(2.0 * files_s)],
         functions: [("ext4_lookup".to_owned(), 500), ("do_syscall_64".to_owned(), 500)].into(),
-        disk_operations: Some(count(disk)),
-        io_wait_ns: Some(ns(wait_s)),
+        disks: Some(DiskCounts { writes: count(disk), ..DiskCounts::default() }),
         crossings: Some(Crossings {
-            calls: Some(count(calls)),
-            names: Some(count(names)),
+            calls: count(calls),
+            names: count(names),
             faults: count(faults),
-            changes: Some(count(changes)),
+            changes: count(changes),
             forks: count(forks),
         }),
         ..Footprint::default()
@@ -60,6 +59,7 @@ fn costs(user: f64, references: Vec<Reference>) -> Costs {
     Costs {
         left_out: Vec::new(),
         costs_format: 4,
+        origin: None,
         host: host(2),
         adapter: "virtio-blk".into(),
         accelerator: "uml".into(),
@@ -83,20 +83,24 @@ fn application(amounts: &Amounts) -> Profile {
 
 const BUSY: Amounts = [0.3, 0.1, 0.08, 0.02, 0.002, 0.02, 0.0005, 0.001, 0.2];
 
+fn crossed(profile: &Profile, costs: &Costs) -> Crossed {
+    Sum::new(profile, costs).unwrap().predict(1)
+}
+
 #[test]
 fn what_each_part_costs_follows_from_the_references() {
     let costs = costs(1.05, references(0.0));
-    let found = cross(&application(&BUSY), &costs, 1).unwrap();
+    let found = crossed(&application(&BUSY), &costs);
     let truth = 1.0 / total(&COSTS, &BUSY);
     assert!((found.ratio / truth - 1.0).abs() < 0.01, "{} {truth}", found.ratio);
     assert!(found.spread < 0.01 && !found.is_unlike, "{found:?}");
-    assert_eq!(found.references.0, 30);
+    assert_eq!(found.references, 30);
 }
 
 #[test]
 fn intervals_are_as_wide_as_what_references_are_missed_by() {
     let width = |noise: f64| {
-        let found = cross(&application(&BUSY), &costs(1.05, references(noise)), 1).unwrap();
+        let found = crossed(&application(&BUSY), &costs(1.05, references(noise)));
         found.draws[found.draws.len() * 9 / 10] / found.draws[found.draws.len() / 10]
     };
     let widths = [0.0, 0.2, 0.6].map(width);
@@ -105,10 +109,10 @@ fn intervals_are_as_wide_as_what_references_are_missed_by() {
 
 #[test]
 fn what_is_unlike_all_references_says_so_and_is_wider() {
-    let like = cross(&application(&BUSY), &costs(1.05, references(0.2)), 1).unwrap();
+    let like = crossed(&application(&BUSY), &costs(1.05, references(0.2)));
     // It uses the disk and does nothing else.
     let writer = application(&[0.001, 0.001, 0.0, 0.0, 0.0, 0.0, 0.0, 0.02, 0.0]);
-    let unlike = cross(&writer, &costs(1.05, references(0.2)), 1).unwrap();
+    let unlike = crossed(&writer, &costs(1.05, references(0.2)));
     let width = |found: &Crossed| found.draws[390] / found.draws[10];
     assert!(unlike.is_unlike && !like.is_unlike);
     assert!(width(&unlike) > width(&like), "{} {}", width(&unlike), width(&like));
@@ -122,6 +126,7 @@ fn inputs<'a>(profile: &'a Profile, costs: &'a Costs) -> Inputs<'a> {
         surface: None,
         runs: None,
         costs: Some(costs),
+        storages: None,
         compute: None,
         subject_processors: Some(costs.vcpus),
         method: None,

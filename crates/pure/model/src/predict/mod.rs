@@ -1,6 +1,6 @@
 //! How an application will do elsewhere, from what it does here ([ESX Disk 2003], sections 4 and 5).
 //!
-//! Five methods, each asking for more than the one before:
+//! Six methods, each for what is known:
 //!
 //! - [`ratio`]: the subject's throughput over the reference's in the matching part of a measured
 //!   surface. Right where the application waits for its disk and for nothing else.
@@ -10,6 +10,8 @@
 //!   on the subject. Right where the application works through the page cache.
 //! - `crossings`: user code, system calls, page faults and what else an operation asks for, each times what it costs on the
 //!   subject. Right where the subject computes as fast and its kernel is dear to enter.
+//! - `storage`: what it waits for its disk, times how many times as long the disk's operations take. Right from one storage to another
+//!   on the same platform.
 //! - [`queueing`]: a closed network of waiting elsewhere, processors and disk. Where operations
 //!   overlap or a station is near saturation the sum of latencies no longer holds, because latencies
 //!   then depend on the rate that is to be predicted.
@@ -25,6 +27,7 @@ pub mod ratio;
 mod sampling;
 mod scaling;
 mod similar_references;
+mod storage;
 pub mod trials;
 
 use serde::Serialize;
@@ -38,8 +41,9 @@ pub use choose::predict;
 pub use latency::{Breakdown, Part, Rounding};
 pub use ratio::Beyond;
 pub use similar_references::kernel_work;
+pub use storage::StoragePair;
 
-/// Which of the five.
+/// Which of the six.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PredictionMethod {
@@ -51,13 +55,16 @@ pub enum PredictionMethod {
     Scaling,
     /// A sum over what an operation asks of the kernel.
     Crossings,
+    /// What is waited for, times what the disk's operations take elsewhere.
+    Storage,
     /// A closed queueing network.
     Queueing,
 }
 
 impl PredictionMethod {
     /// Every method.
-    const ALL: [Self; 5] = [Self::Ratio, Self::Latency, Self::Scaling, Self::Crossings, Self::Queueing];
+    const ALL: [Self; 6] =
+        [Self::Ratio, Self::Latency, Self::Scaling, Self::Crossings, Self::Storage, Self::Queueing];
 
     /// The method of this name, if there is one.
     #[must_use]
@@ -73,6 +80,7 @@ impl PredictionMethod {
             Self::Latency => "latency",
             Self::Scaling => "scaling",
             Self::Crossings => "crossings",
+            Self::Storage => "storage",
             Self::Queueing => "queueing",
         }
     }
@@ -109,6 +117,8 @@ pub struct Inputs<'a> {
     pub runs: Option<&'a ModelRuns>,
     /// What pieces of work cost on both machines, if that was measured.
     pub costs: Option<&'a Costs>,
+    /// How fast both storages are, where that is all that differs.
+    pub storages: Option<StoragePair<'a>>,
     /// What computing costs on the subject; nothing where that was not measured.
     pub compute: Option<ComputeCost>,
     /// Processors of the subject, if known.

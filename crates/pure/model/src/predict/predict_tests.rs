@@ -167,6 +167,7 @@ fn inputs<'a>(
         surface: comparison.map(|comparison| Surface { comparison, outstanding: 16 }),
         runs,
         costs: None,
+        storages: None,
         compute: None,
         subject_processors: None,
         method: None,

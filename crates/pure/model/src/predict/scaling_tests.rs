@@ -15,6 +15,7 @@ fn costs(user: f64, system: f64, copy: f64, wait: f64) -> Costs {
         references: Vec::new(),
         crowded: Vec::new(),
         costs_format: 1,
+        origin: None,
         host: host(2),
         adapter: "virtio-blk".into(),
         accelerator: "tcg".into(),

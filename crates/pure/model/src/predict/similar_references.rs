@@ -32,7 +32,7 @@ const WIDTHS: [f64; 6] = [0.1, 0.14, 0.2, 0.28, 0.4, 0.57];
 const LEAST_WEIGHT: f64 = 1e-3;
 
 /// How many of those most alike are named.
-const NAMED: usize = 3;
+pub(super) const NAMED: usize = 3;
 
 /// Square roots of shares of processor time: user code, which has no share where kernel code is compared, and kernel code by
 /// kind of work.

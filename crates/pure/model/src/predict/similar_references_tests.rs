@@ -26,6 +26,7 @@ fn costs(references: Vec<Reference>) -> Costs {
     Costs {
         left_out: Vec::new(),
         costs_format: 4,
+        origin: None,
         host: host(2),
         adapter: "virtio-blk".into(),
         accelerator: "tcg".into(),

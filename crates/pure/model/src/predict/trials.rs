@@ -5,9 +5,9 @@ use virtbench_record::{FORMAT, Trial};
 
 use super::Prediction;
 
-/// A prediction beside what happened.
+/// A prediction beside what happened, for a storage where there are several.
 #[must_use]
-pub fn trial(case: &str, trial: u32, prediction: &Prediction, truth: f64) -> Trial {
+pub fn trial(case: &str, storage: Option<&str>, trial: u32, prediction: &Prediction, truth: f64) -> Trial {
     let interval = |confidence: &f64| {
         let span = prediction.capacity_interval_at(*confidence);
         span.map_or([prediction.capacity(); 2], |span| [span.low, span.high])
@@ -15,6 +15,7 @@ pub fn trial(case: &str, trial: u32, prediction: &Prediction, truth: f64) -> Tri
     Trial {
         format: FORMAT,
         case: case.to_owned(),
+        storage: storage.map(str::to_owned),
         trial,
         capacity_name: prediction.reference.name.clone(),
         reference: prediction.reference.value,
@@ -29,7 +30,7 @@ pub fn trial(case: &str, trial: u32, prediction: &Prediction, truth: f64) -> Tri
     }
 }
 
-/// A case over its trials.
+/// A case over its trials, for one storage where there are several.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CaseResult<'a> {
     /// Its trials, one at least.
@@ -41,10 +42,10 @@ impl CaseResult<'_> {
         self.trials.iter().map(|trial| of(trial)).sum::<f64>() / self.trials.len() as f64
     }
 
-    /// Its name.
+    /// Its name, with what it was predicted for.
     #[must_use]
-    pub fn name(&self) -> &str {
-        self.trials.first().map_or("", |trial| &trial.case)
+    pub fn name(&self) -> String {
+        self.trials.first().map_or_else(String::new, |trial| trial.name())
     }
 
     /// Mean capacities: on the reference, predicted, and in fact.
@@ -71,7 +72,12 @@ impl CaseResult<'_> {
 pub fn by_case(trials: &[Trial]) -> Vec<CaseResult<'_>> {
     let mut cases: Vec<CaseResult<'_>> = Vec::new();
     for trial in trials {
-        match cases.iter_mut().find(|case| case.name() == trial.case) {
+        let is_of = |case: &&mut CaseResult<'_>| {
+            case.trials
+                .first()
+                .is_some_and(|first| (&first.case, &first.storage) == (&trial.case, &trial.storage))
+        };
+        match cases.iter_mut().find(is_of) {
             Some(case) => case.trials.push(trial),
             None => cases.push(CaseResult { trials: vec![trial] }),
         }
@@ -102,15 +108,61 @@ pub fn coverage(trials: &[Trial]) -> Vec<(f64, f64)> {
     Trial::CONFIDENCES.iter().enumerate().map(|(index, confidence)| (*confidence, share(index))).collect()
 }
 
+/// Storages are told apart where they differ by more than this share.
+pub const TOLD_APART: f64 = 0.1;
+
+/// Of how many pairs of storages the better one was named rightly: for each trial of an application every two of the storages that it was
+/// tried on, that included which it was predicted from, where what it did on them differs by more than [`TOLD_APART`]. How many were right,
+/// and how many there were.
+#[must_use]
+pub fn better_named(trials: &[Trial]) -> (usize, usize) {
+    let mut of_trial: Vec<(&Trial, Vec<[f64; 2]>)> = Vec::new();
+    for trial in trials.iter().filter(|trial| trial.storage.is_some()) {
+        let one = [trial.predicted, trial.truth];
+        let is_of = |(first, _): &&mut (&Trial, _)| (&first.case, first.trial) == (&trial.case, trial.trial);
+        match of_trial.iter_mut().find(is_of) {
+            Some((_, tried)) => tried.push(one),
+            None => of_trial.push((trial, vec![[trial.reference; 2], one])),
+        }
+    }
+    let (mut right, mut all) = (0, 0);
+    for (_, tried) in &of_trial {
+        for (index, [predicted, truth]) in tried.iter().enumerate() {
+            for [other_predicted, other_truth] in &tried[index + 1..] {
+                let (low, high) = (truth.min(*other_truth), truth.max(*other_truth));
+                if high > low * (1.0 + TOLD_APART) {
+                    all += 1;
+                    right += usize::from((predicted > other_predicted) == (truth > other_truth));
+                }
+            }
+        }
+    }
+    (right, all)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_better_of_two_storages_counts_where_they_differ() {
+        let on = |storage: &str, predicted, truth| Trial {
+            storage: Some(storage.into()),
+            ..trial("db", predicted, truth)
+        };
+        // The reference did 100. Of six pairs 100 and 104 are as good as one another; 50 and 40 were told the wrong way.
+        let trials = [on("a", 101.0, 104.0), on("b", 50.0, 40.0), on("c", 45.0, 52.0)];
+        assert_eq!(better_named(&trials), (4, 5));
+        assert_eq!(better_named(&[trial("db", 1.0, 2.0)]), (0, 0));
+        assert_eq!(by_case(&trials)[1].name(), "db on b");
+    }
 
     fn trial(case: &str, predicted: f64, truth: f64) -> Trial {
         let interval = |confidence: &f64| [predicted * (1.0 - confidence), predicted * (1.0 + confidence)];
         Trial {
             format: FORMAT,
             case: case.into(),
+            storage: None,
             trial: 1,
             capacity_name: "x".into(),
             reference: 100.0,

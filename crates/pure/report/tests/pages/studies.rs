@@ -86,6 +86,7 @@ pub fn predictions() -> (Provenance, Records) {
         vcpus: 2,
         memory_bytes: 1 << 30,
         adapter: "virtio-blk".into(),
+        storages: Vec::new(),
         size_bytes: 1 << 30,
         filesystem: "ext4".into(),
         accelerator: "auto".into(),
@@ -94,6 +95,7 @@ pub fn predictions() -> (Provenance, Records) {
     let trial = |(number, (case, predicted, truth)): (u32, (&str, f64, f64))| Trial {
         format: FORMAT,
         case: case.into(),
+        storage: None,
         trial: number,
         capacity_name: "runs/h".into(),
         reference: 1000.0,

@@ -97,6 +97,9 @@ impl Workload {
 pub struct WorkloadSpec {
     /// What is run.
     pub workload: Workload,
+    /// How often it is run before measuring, so that what it reads is in memory as far as there is room.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub warm_ups: u32,
     /// How often it is run, one sample of every figure each ([Multi-VM 2010]: five).
     pub runs: u32,
     /// Instead of `runs`: it is run again and again until this time has passed, in nanoseconds, so
@@ -124,6 +127,11 @@ pub struct WorkloadSpec {
     pub count: bool,
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref)] // as serde calls it
+fn is_none(count: &u32) -> bool {
+    *count == 0
+}
+
 impl WorkloadSpec {
     /// A workload with everything else as it is when nobody says otherwise: five runs, no ramp-up, at
     /// most an hour, intervals of 500 ms, no ballast.
@@ -131,6 +139,7 @@ impl WorkloadSpec {
     pub fn new(workload: Workload) -> Self {
         Self {
             workload,
+            warm_ups: 0,
             runs: 5,
             time_ns: None,
             ramp_ns: 0,
@@ -159,6 +168,12 @@ impl WorkloadSpec {
         self.time_ns.unwrap_or(self.limit_ns)
     }
 
+    /// The longest that it may take until measuring begins, in nanoseconds.
+    #[must_use]
+    pub fn longest_before_ns(&self) -> u64 {
+        self.ramp_ns.saturating_add(self.longest_ns().saturating_mul(self.warm_ups.into()))
+    }
+
     /// How long measuring is likely to take, in nanoseconds: as long as it may where that is unknown.
     #[must_use]
     pub fn expected_ns(&self) -> u64 {
@@ -171,6 +186,7 @@ impl WorkloadSpec {
     /// # Errors
     /// The first thing found wrong, naming the key to change.
     pub fn validate(&self) -> Result<(), WorkloadError> {
+        check("warm-ups", self.warm_ups.into(), 0, MAX_RUNS.into(), plain)?;
         check("runs", self.runs.into(), 1, MAX_RUNS.into(), plain)?;
         check("ramp", self.ramp_ns, 0, MAX_TIME_NS, format_duration_ns)?;
         check("time", self.time_ns.unwrap_or(MAX_TIME_NS), 1_000_000, MAX_TIME_NS, format_duration_ns)?;

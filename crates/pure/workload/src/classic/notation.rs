@@ -58,7 +58,7 @@ fn names() -> String {
 }
 
 /// Keys that every workload has.
-const COMMON: &str = "runs, time, ramp, limit, interval, seed, ballast, drop-caches, count";
+const COMMON: &str = "warm-ups, runs, time, ramp, limit, interval, seed, ballast, drop-caches, count";
 
 /// How a program of the user's is named, and what its words stand behind.
 const COMMAND: &str = "command";
@@ -179,6 +179,7 @@ fn set_system(spec: &mut SystemSpec, key: &str, value: &str) -> Set {
 
 fn set_common(spec: &mut WorkloadSpec, key: &str, value: &str) -> Set {
     Some(match key {
+        "warm-ups" => put(&mut spec.warm_ups, value.parse()),
         "runs" => put(&mut spec.runs, value.parse()),
         "time" => put(&mut spec.time_ns, parse_duration_ns(value).map(Some)),
         "ramp" => put(&mut spec.ramp_ns, parse_duration_ns(value)),
@@ -224,6 +225,7 @@ impl fmt::Display for WorkloadSpec {
             }
         };
         let usual = Self::new(self.workload.clone());
+        option("warm-ups", self.warm_ups != 0, self.warm_ups.to_string());
         option("runs", self.runs != usual.runs, self.runs.to_string());
         option("time", self.time_ns.is_some(), format_duration_ns(self.time_ns.unwrap_or(0)));
         option("ramp", self.ramp_ns != usual.ramp_ns, format_duration_ns(self.ramp_ns));

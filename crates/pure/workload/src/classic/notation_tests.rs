@@ -52,6 +52,7 @@ proptest! {
             Workload::Cpu(CpuSpec { threads, kernel_ns, kernels: vec![CpuKernel::ALL[0]; 2] })
         };
         let spec = WorkloadSpec {
+            warm_ups: runs % 3,
             runs,
             seed,
             drop_caches,

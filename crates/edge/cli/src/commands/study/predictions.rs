@@ -4,7 +4,9 @@ use std::path::Path;
 
 use virtbench_record::Records;
 use virtbench_runs::LoadedRun;
-use virtbench_study::{Cases, Estimate, Predictions, predict_again, untried};
+use virtbench_study::{
+    Cases, Estimate, Predictions, predict_again, several_storages, storages_of_run, untried,
+};
 
 use crate::applications::applications_failure;
 use crate::args::predict::PredictionsArgs;
@@ -40,7 +42,13 @@ fn study(args: &PredictionsArgs, out: &Path) -> Result<Predictions, Failure> {
         Some(path) if !args.folder.resume => Cases::of_file(path, &args.only),
         _ => Cases::of_run(out),
     };
+    let storages = match args.storage.as_slice() {
+        [] if args.folder.resume => storages_of_run(out).map_err(study_failure)?,
+        named => several_storages(named)
+            .map_err(|why| Failure::message(Kind::Usage, format!("--storage: {why}")))?,
+    };
     Ok(Predictions {
+        storages,
         cases: cases.map_err(study_failure)?,
         trials: args.trials,
         runs: args.runs,

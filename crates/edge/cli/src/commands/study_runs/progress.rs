@@ -81,9 +81,10 @@ impl StudyProgress {
     fn tried(&mut self, trial: &Trial) {
         trial.hosts().for_each(|host| self.recorded(Some(host)));
         self.say(&format!(
-            "{} {}: native {:.1}, predicted {:.1}, measured {:.1} {} ({:+.0} %)",
-            trial.case,
+            "{} {}: {} {:.1}, predicted {:.1}, measured {:.1} {} ({:+.0} %)",
+            trial.name(),
             trial.trial,
+            if trial.storage.is_some() { "before" } else { "native" },
             trial.reference,
             trial.predicted,
             trial.truth,
@@ -198,6 +199,7 @@ fn json_of(event: &Event<'_>) -> Option<Value> {
         Event::Tried(trial) => json!({
             "event": "tried",
             "case": trial.case,
+            "storage": trial.storage,
             "trial": trial.trial,
             "predicted": trial.predicted,
             "measured": trial.truth,

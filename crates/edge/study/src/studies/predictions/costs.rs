@@ -84,8 +84,9 @@ pub fn measure_costs(
     }
     let mut costs = Costs {
         costs_format: COSTS_FORMAT,
+        origin: None,
         host,
-        adapter: options.adapter.clone(),
+        adapter: options.storage.to_string(),
         accelerator,
         vcpus,
         costs,
@@ -285,7 +286,9 @@ pub(super) fn measure_references(
         }
     });
     let runnable = runnable(&file)?;
-    let reference = native(side, &file, &runnable, progress)?;
+    // What a subject with several processors is predicted from is not counted.
+    let counts = options.guest.vcpus == 1;
+    let reference = native(side, &file, &runnable, counts, progress)?;
     let folder = Folder::new(&options.folder, &file.prepare, progress)?;
     let mut vm = WorkloadMachine::boot(options, &carried(&file)?, Some(&folder.0), progress)?;
     let subject = rounds(&mut vm, &runnable, 1, progress);
@@ -328,14 +331,16 @@ pub fn renew_references(
     if runnable.is_empty() {
         return Ok(());
     }
-    let again = native(side, &file, &runnable, progress)?;
+    let again = native(side, &file, &runnable, false, progress)?;
     for (one, again) in runnable.iter().zip(again) {
         let known = references.iter_mut().find(|known| known.name == one.name);
-        let again = again.map_err(|why| {
+        let mut again = again.map_err(|why| {
             // Its old figure would be held against a machine that has changed meanwhile.
             ApplicationsError::Measured(format!("{} cannot be run natively any more: {why}", one.name).into())
         })?;
         if let Some(known) = known {
+            // What it asks of the kernel stays the same.
+            again.take_crossings(&known.reference);
             known.reference = again;
         }
     }
@@ -347,26 +352,32 @@ fn read(options: &VmOptions) -> Result<References, ApplicationsError> {
     toml::from_str(text).map_err(|error| ApplicationsError::Input(format!("--references: {error}").into()))
 }
 
-/// All of them on this host.
+/// All of them on this host, their system calls counted in a run of its own where that is asked for.
 fn native(
     side: &NativeSide,
     file: &References,
     runnable: &[Runnable],
+    counts: bool,
     progress: &mut Progress<'_>,
 ) -> Result<Vec<Result<ReferenceRun, String>>, ApplicationsError> {
     let place = side.place()?;
     let folder = Folder::new(place.folder(), &file.prepare, progress)?;
     let mut machine = WorkloadMachine::native(folder.0.clone())?;
-    let runs = rounds(&mut machine, runnable, 0, progress).and_then(|mut runs| {
-        count(&mut machine, runnable, &mut runs, progress)?;
-        Ok(runs)
-    });
+    let runs = rounds(&mut machine, runnable, 0, progress);
     machine.end();
-    runs
+    let mut runs = runs?;
+    if counts {
+        let mut machine = WorkloadMachine::native_counting(folder.0.clone())?;
+        let counted = count(&mut machine, runnable, &mut runs, progress);
+        machine.end();
+        counted?;
+    }
+    Ok(runs)
 }
 
-/// Runs programs once more with their system calls counted, and adds what was counted to what is known of them. Loads of the agent's own read
-/// the clock at each operation, which no count knows of (`run_without_vdso` is for programs): nothing is said of theirs.
+/// Runs programs once more with their system calls counted, and adds what was counted to what is known of them. Of loads of the agent's own
+/// nothing is said: most of their calls read the clock and cost less than those of programs, which were predicted worse with them among
+/// the references.
 fn count(
     machine: &mut WorkloadMachine,
     runnable: &[Runnable],
@@ -375,16 +386,13 @@ fn count(
 ) -> Result<(), ApplicationsError> {
     for (one, run) in runnable.iter().zip(runs) {
         let Ok(run) = run else { continue };
-        run.footprint.crossings = None;
         if !matches!(one.spec.workload, Workload::Command(_)) {
             continue;
         }
         progress.doing(&format!("reference {} natively, its system calls counted", one.name));
-        let counted = self::run(machine, one, &Round { side: 0, count: true }, progress)?;
-        run.footprint.crossings = counted.ok().and_then(|counted| {
-            let times = run.operations() / counted.operations();
-            Some(counted.footprint.crossings?.scaled(times))
-        });
+        if let Ok(counted) = self::run(machine, one, &Round { side: 0, count: true }, progress)? {
+            run.take_crossings(&counted);
+        }
     }
     Ok(())
 }
@@ -462,7 +470,7 @@ fn run(
     let mut spec = WorkloadSpec { runs: 1, sample: side == 0 && !count, count, ..one.spec.clone() };
     match &mut spec.workload {
         Workload::Files(files) => files.run_ns = RUN_NS[side],
-        Workload::Command(_) => spec.runs = RUNS[side],
+        Workload::Command(_) => (spec.warm_ups, spec.runs) = (1, RUNS[side]),
         Workload::Memory(_) | Workload::Cpu(_) | Workload::System(_) => {}
     }
     let outcome = match machine.run(spec, progress) {

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use virtbench_lab::{
-    Adapter, CarriedFile, Environment, Filesystem, GuestDisk, LoopDevice, Machine, Native, OwnFilesystem,
-    TimeLimits, fill_holes, find_adapter, make_filesystem_with, measure, see_alone,
+    CarriedFile, DelayedDisk, Environment, Filesystem, Kind, LoopDevice, Machine, Native, OwnFilesystem,
+    TimeLimits, fill_holes, make_filesystem_with, measure, see_alone,
 };
-use virtbench_record::{GuestFacts, HostUse, WorkloadOutcome};
-use virtbench_workload::WorkloadSpec;
+use virtbench_record::{GuestFacts, HostUse};
 
 use super::error::ApplicationsError;
+use super::storage::{Storage, StorageVm};
 use crate::guests::{Extras, GuestOptions, Guests};
 use crate::runner::progress::Progress;
 
@@ -21,6 +21,8 @@ const LIMITS: TimeLimits = TimeLimits { prepare: Duration::from_secs(300), grace
 /// A machine that workloads are run on one after the other.
 pub(super) struct WorkloadMachine {
     machine: Box<dyn Machine>,
+    /// What serves its disk, where something does.
+    delayed: Option<DelayedDisk>,
     /// The disk, which goes with it.
     disk: Disk,
 }
@@ -36,7 +38,7 @@ impl WorkloadMachine {
         if let Some(from) = from {
             check_disk_from(from, &options.folder)?;
         }
-        let (guests, adapter, filesystem) = find_guests(options, carried, progress)?;
+        let (guests, filesystem) = find_guests(options, carried, progress)?;
         let path = options.folder.join(format!("virtbench-vm-{}.img", std::process::id()));
         make_filesystem_with(&path, options.disk_bytes, filesystem, from)
             .map_err(|error| ApplicationsError::Environment(error.into()))?;
@@ -46,19 +48,25 @@ impl WorkloadMachine {
             ApplicationsError::Environment(format!("cannot write {}: {error}", path.display()).into())
         })?;
         progress.check()?;
-        let machine = guests.vm("vm", GuestDisk::new(adapter, path), None, Vec::new())?.start()?;
-        Ok(Self { machine, disk })
+        let StorageVm { machine, delayed } = StorageVm::boot(&guests, &options.storage, &path)?;
+        Ok(Self { machine, delayed, disk })
     }
 
     /// The agent on this host, with its files in `folder`.
     pub(super) fn native(folder: PathBuf) -> Result<Self, ApplicationsError> {
-        Ok(Self { machine: Native::new("native", folder).start()?, disk: Disk(None) })
+        Ok(Self { machine: Native::new("native", folder).start()?, delayed: None, disk: Disk(None) })
+    }
+
+    /// The same where system calls are counted, readings of the clock among them.
+    pub(super) fn native_counting(folder: PathBuf) -> Result<Self, ApplicationsError> {
+        let machine = Native::new("native", folder).without_vdso().start()?;
+        Ok(Self { machine, delayed: None, disk: Disk(None) })
     }
 
     /// A machine that runs already.
     #[cfg(test)]
     pub(super) fn new(machine: Box<dyn Machine>) -> Self {
-        Self { machine, disk: Disk(None) }
+        Self { machine, delayed: None, disk: Disk(None) }
     }
 
     /// The guest's facts; nothing natively.
@@ -66,12 +74,12 @@ impl WorkloadMachine {
         self.machine.guest()
     }
 
-    /// Runs it once, and says what the host did meanwhile. What was cut short by a stop is no outcome.
-    pub(super) fn run(
+    /// Runs a workload or a load once, and says what the host did meanwhile. What was cut short by a stop is no outcome.
+    pub(super) fn run<K: Kind>(
         &mut self,
-        spec: WorkloadSpec,
+        spec: K,
         progress: &Progress<'_>,
-    ) -> Result<(WorkloadOutcome, HostUse), ApplicationsError> {
+    ) -> Result<(K::Outcome, HostUse), ApplicationsError> {
         let measured = measure(&mut *self.machine, spec, LIMITS, progress.stop);
         progress.check()?;
         let (_, measured) = measured?;
@@ -81,6 +89,7 @@ impl WorkloadMachine {
     /// Ends it, and takes its disk away.
     pub(super) fn end(self) {
         self.machine.shut_down();
+        drop(self.delayed);
         drop(self.disk);
     }
 }
@@ -90,13 +99,20 @@ pub(super) fn find_guests(
     options: &VmOptions,
     carried: &[CarriedFile],
     progress: &mut Progress<'_>,
-) -> Result<(Guests, &'static Adapter, Filesystem), ApplicationsError> {
-    let adapter = find_adapter(&options.adapter).map_err(|error| ApplicationsError::Input(error.into()))?;
+) -> Result<(Guests, Filesystem), ApplicationsError> {
+    let setup = &options.storage.setup;
     let filesystem = Filesystem::find(&options.filesystem);
     let filesystem = filesystem.map_err(|error| ApplicationsError::Input(error.into()))?;
     let extras = Extras { filesystems: &[filesystem], carried };
     let remark = &mut |what: &str| progress.remark(what);
-    Ok((Guests::find(&options.guest, &[adapter], extras, remark)?, adapter, filesystem))
+    let guests = Guests::find(&options.guest, &[setup.adapter], extras, remark)?;
+    match setup.not_in_uml().filter(|_| guests.are_of_uml()) {
+        Some(what) => {
+            let why = format!("{}: guests of User Mode Linux do not have {what}", options.storage);
+            Err(ApplicationsError::Input(why.into()))
+        }
+        None => Ok((guests, filesystem)),
+    }
 }
 
 /// A file that goes with this value.
@@ -142,8 +158,8 @@ pub struct VmOptions {
     pub guest: GuestOptions,
     /// Size of its disk, in bytes.
     pub disk_bytes: u64,
-    /// Adapter of its disk.
-    pub adapter: String,
+    /// Its disk.
+    pub storage: Storage,
     /// File system on its disk, `ext4` or `xfs`.
     pub filesystem: String,
     /// Folder for its disk: the storage under it is what is measured, natively too.

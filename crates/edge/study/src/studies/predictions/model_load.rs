@@ -6,13 +6,14 @@
 use std::sync::atomic::Ordering;
 
 use virtbench_engine::TargetError;
-use virtbench_lab::{Environment, GuestDisk, LabError, Machine, Native, TimeLimits, find_adapter, measure};
+use virtbench_lab::{Environment, LabError, Machine, Native, TimeLimits, measure};
 use virtbench_model::predict::latency::{Calibration, ThinkSearch};
 use virtbench_record::{Compute, ModelRun, ModelRuns, Profile, SizeShare};
 use virtbench_workload::{AccessLine, AccessSpec, LoadSpec};
 
 use super::error::ApplicationsError;
 use super::machine::VmOptions;
+use super::storage::StorageVm;
 use crate::disks::disk::{DiskError, StudyDisk};
 use crate::guests::{Extras, Guests};
 use crate::runner::progress::Progress;
@@ -38,7 +39,6 @@ pub fn run_model_load(
     progress: &mut Progress<'_>,
 ) -> Result<ModelRuns, ApplicationsError> {
     let load = load(profile, options.disk_bytes)?;
-    let adapter = find_adapter(&options.adapter).map_err(|error| ApplicationsError::Input(error.into()))?;
     let name = format!("model-load-{}", std::process::id());
     let go_on = |_, _| !progress.stop.load(Ordering::Relaxed);
     let disk = StudyDisk::prepare(&options.folder, &name, options.disk_bytes, go_on).map_err(disk_failure)?;
@@ -48,13 +48,13 @@ pub fn run_model_load(
     native.shut_down();
     let (think_ns, reference) = found?;
     let remark = &mut |what: &str| progress.remark(what);
-    let guests = Guests::find(&options.guest, &[adapter], Extras::default(), remark)?;
-    let disk_of_vm = GuestDisk::new(adapter, disk.path().to_owned());
-    let mut vm = guests.vm("vm", disk_of_vm, None, Vec::new())?.start()?;
-    let subject = thinking(&mut *vm, &load, think_ns, progress);
-    vm.shut_down();
+    let guests = Guests::find(&options.guest, &[options.storage.setup.adapter], Extras::default(), remark)?;
+    let mut vm = StorageVm::boot(&guests, &options.storage, disk.path())?;
+    let subject = thinking(&mut *vm.machine, &load, think_ns, progress);
+    vm.machine.shut_down();
+    drop(vm.delayed);
     let runs = ModelRuns {
-        source: format!("a model load on both machines, {} in the VM", options.adapter),
+        source: format!("a model load on both machines, {} in the VM", options.storage),
         workers: load.workers,
         think_ms: think_ns / 1e6,
         reference,

@@ -12,13 +12,12 @@ use std::time::Duration;
 
 use virtbench_formats::read_profile;
 use virtbench_lab::run_command;
-use virtbench_model::Prediction;
+use virtbench_model::predict::PredictionMethod;
 use virtbench_model::predict::trials::trial;
-use virtbench_model::predict::{Inputs, PredictionMethod, Rounding, predict};
 use virtbench_record::{Case, Costs, Plan, PredictionsPlan, Profile, Provenance, Sourced, Trial};
 use virtbench_runs::{FolderError, LoadedRun, RunFolder, load_run, write_whole};
 
-use super::costs::parse_costs;
+use super::basis::Basis;
 use super::error::ApplicationsError;
 use super::trials::TrialSides;
 use crate::runner::event::Event;
@@ -28,33 +27,73 @@ use crate::runner::progress::Progress;
 /// natively, and in the VM.
 const PARTS: [u64; 4] = [60, 12, 3, 9];
 
-/// What of a folder's plan has not been tried yet, trial by trial, from 1.
-#[must_use]
-pub fn missing_trials(provenance: &Provenance, trials: &[Trial]) -> Vec<(u32, Vec<Case>)> {
-    let Some(plan) = provenance.plan.predictions() else { return Vec::new() };
-    let missing = |number: u32| -> Vec<Case> {
-        let is_done = |case: &&Case| !trials.iter().any(|one| one.case == case.name && one.trial == number);
-        plan.cases.iter().filter(is_done).cloned().collect()
-    };
-    let all = (1..=plan.trials).map(|number| (number, missing(number)));
-    all.filter(|(_, cases)| !cases.is_empty()).collect()
+/// What of a folder's plan has not been tried yet.
+struct MissingTrial {
+    /// Its number, from 1.
+    number: u32,
+    /// Each application, with what it is to be predicted for.
+    cases: Vec<(Case, Vec<Option<String>>)>,
 }
 
-/// The applications of a run's plan that no trial is of.
+impl MissingTrial {
+    /// How many applications, and how many predictions.
+    fn counts(&self) -> [u64; 2] {
+        let predictions = self.cases.iter().map(|(_, subjects)| subjects.len() as u64).sum();
+        [self.cases.len() as u64, predictions]
+    }
+}
+
+/// What of a folder's plan has not been tried yet, trial by trial.
+fn missing_trials(plan: &PredictionsPlan, trials: &[Trial]) -> Vec<MissingTrial> {
+    let is_done = |case: &Case, subject: Option<&str>, number: u32| {
+        let is_it =
+            |one: &Trial| one.case == case.name && one.trial == number && one.storage.as_deref() == subject;
+        trials.iter().any(is_it)
+    };
+    let missing = |number: u32| {
+        let of_case = |case: &Case| {
+            let subjects = plan.subjects().filter(|subject| !is_done(case, *subject, number));
+            (case.clone(), subjects.map(|subject| subject.map(str::to_owned)).collect::<Vec<_>>())
+        };
+        let cases = plan.cases.iter().map(of_case).filter(|(_, subjects)| !subjects.is_empty()).collect();
+        MissingTrial { number, cases }
+    };
+    (1..=plan.trials).map(missing).filter(|trial| !trial.cases.is_empty()).collect()
+}
+
+/// Whether every trial of a run's plan was made.
+pub(super) fn is_whole(plan: &PredictionsPlan, trials: &[Trial]) -> bool {
+    missing_trials(plan, trials).is_empty()
+}
+
+/// The applications of a run's plan that no trial is of, by what they were to be predicted for where there are several.
 #[must_use]
 pub fn untried(provenance: &Provenance, trials: &[Trial]) -> Vec<String> {
-    let planned = provenance.plan.predictions().into_iter().flat_map(|plan| &plan.cases);
-    let missing = planned.filter(|case| !trials.iter().any(|trial| trial.case == case.name));
-    missing.map(|case| case.name.clone()).collect()
+    let Some(plan) = provenance.plan.predictions() else { return Vec::new() };
+    let of_case = |case: &Case| {
+        let tried = |subject: &Option<&str>| {
+            trials.iter().any(|trial| trial.case == case.name && trial.storage.as_deref() == *subject)
+        };
+        let missing: Vec<Option<&str>> = plan.subjects().filter(|subject| !tried(subject)).collect();
+        let name = |subject: &Option<&str>| match subject {
+            Some(storage) if missing.len() < plan.subjects().count() => format!("{} on {storage}", case.name),
+            _ => case.name.clone(),
+        };
+        let mut names: Vec<String> = missing.iter().map(name).collect();
+        names.dedup();
+        names
+    };
+    plan.cases.iter().flat_map(of_case).collect()
 }
 
 /// Tries whatever of the folder's plan is missing, in a loop of its own and not the runner's: a case that fails leaves a note and no
-/// record, and of a trial all cases are measured natively before the first of them is in a VM, so that a record is not one step. `brought` are costs that were measured before; without them they are
-/// measured here. A case that fails is left out with a note, and the others go on.
+/// record, and of a trial all cases are measured where they are predicted from before the first of them is where it is predicted for, so that
+/// a record is not one step. `brought` are costs that were measured before; without them they are measured here. A case that fails is left out
+/// with a note, and the others go on.
 ///
 /// # Errors
 /// The host or the folder fails, or it was to stop. What was tried until then stays.
-pub fn run_predictions(
+pub(super) fn run_predictions(
     folder: &mut RunFolder<Trial>,
     sides: &mut dyn TrialSides,
     brought: Option<&Costs>,
@@ -63,29 +102,29 @@ pub fn run_predictions(
     let Some(plan) = folder.provenance().plan.predictions().cloned() else { return Ok(()) };
     let kept = Kept::new(folder.path());
     kept.sweep();
-    let missing = missing_trials(folder.provenance(), folder.records());
+    let missing = missing_trials(&plan, folder.records());
     if missing.is_empty() {
         return Ok(());
     }
     let mut course = TrialsDone::new(&plan, &missing);
     course.tell(progress);
-    let (costs, mut age) = costs(&kept, sides, brought, progress)?;
+    let (basis, mut age) = basis(&kept, &plan, sides, brought, progress)?;
     course.go_on(PARTS[0], progress);
-    for (number, cases) in &missing {
+    for trial in &missing {
         progress.check()?;
-        let costs = costs_at(&kept, sides, (&costs, age), *number, progress)?;
-        age = CostsAge::Earlier;
+        let basis = basis_at(&kept, &plan, sides, (&basis, age), trial.number, progress)?;
+        age = BasisAge::Earlier;
         course.go_on(PARTS[1], progress);
         let mut sitting = TrialRun {
             folder,
             sides,
             kept: &kept,
             plan: &plan,
-            number: *number,
-            costs: &costs,
+            number: trial.number,
+            basis: &basis,
             course: &mut course,
         };
-        sitting.go(cases, progress)?;
+        sitting.go(&trial.cases, progress)?;
     }
     Ok(())
 }
@@ -97,12 +136,14 @@ struct TrialsDone {
 }
 
 impl TrialsDone {
-    fn new(plan: &PredictionsPlan, missing: &[(u32, Vec<Case>)]) -> Self {
-        let trials = u64::from(plan.trials);
-        let cases = plan.cases.len() as u64;
-        let of = |trials: u64, cases: u64| PARTS[0] + trials * PARTS[1] + cases * (PARTS[2] + PARTS[3]);
-        let total = of(trials, trials * cases);
-        let left = missing.iter().map(|(_, cases)| cases.len() as u64).sum();
+    fn new(plan: &PredictionsPlan, missing: &[MissingTrial]) -> Self {
+        let of = |trials: u64, [cases, predictions]: [u64; 2]| {
+            PARTS[0] + trials * PARTS[1] + cases * PARTS[2] + predictions * PARTS[3]
+        };
+        let (trials, cases) = (u64::from(plan.trials), plan.cases.len() as u64);
+        let total = of(trials, [trials * cases, trials * cases * plan.subjects().count() as u64]);
+        let counts = missing.iter().map(MissingTrial::counts);
+        let left = counts.fold([0, 0], |all, one| [all[0] + one[0], all[1] + one[1]]);
         Self { done: total - of(missing.len() as u64, left), total }
     }
 
@@ -116,49 +157,51 @@ impl TrialsDone {
     }
 }
 
-/// When costs were measured.
+/// When what predictions are made from was measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum CostsAge {
+enum BasisAge {
     /// Right before the trial.
     Now,
-    /// Before that: how fast the machine is natively has to be measured again.
+    /// Before that: what changes within minutes has to be measured again.
     Earlier,
 }
 
-/// The costs of the folder; else those that were brought, else measured ones.
-fn costs(
+/// That of the folder; else costs that were brought, else what is measured now.
+fn basis(
     kept: &Kept,
+    plan: &PredictionsPlan,
     sides: &mut dyn TrialSides,
     brought: Option<&Costs>,
     progress: &mut Progress<'_>,
-) -> Result<(Costs, CostsAge), ApplicationsError> {
-    if let Some(known) = kept.costs()? {
-        return Ok((known, CostsAge::Earlier));
+) -> Result<(Basis, BasisAge), ApplicationsError> {
+    if let Some(known) = kept.basis(plan)? {
+        return Ok((known, BasisAge::Earlier));
     }
-    let (costs, age) = match brought {
-        Some(brought) => (brought.clone(), CostsAge::Earlier),
-        None => (sides.costs(progress)?, CostsAge::Now),
+    let (basis, age) = match brought {
+        Some(brought) => (Basis::Costs(Box::new(brought.clone())), BasisAge::Earlier),
+        None => (sides.basis(progress)?, BasisAge::Now),
     };
-    kept.keep_costs(&costs)?;
-    Ok((costs, age))
+    kept.keep_basis(plan, &basis)?;
+    Ok((basis, age))
 }
 
-/// The costs with references as they are natively at this trial.
-fn costs_at(
+/// The same as it is at this trial.
+fn basis_at(
     kept: &Kept,
+    plan: &PredictionsPlan,
     sides: &mut dyn TrialSides,
-    (costs, age): (&Costs, CostsAge),
+    (basis, age): (&Basis, BasisAge),
     number: u32,
     progress: &mut Progress<'_>,
-) -> Result<Costs, ApplicationsError> {
-    if let Some(known) = kept.costs_at(number)? {
+) -> Result<Basis, ApplicationsError> {
+    if let Some(known) = kept.basis_at(plan, number)? {
         return Ok(known);
     }
-    let mut now = costs.clone();
-    if age == CostsAge::Earlier {
+    let mut now = basis.clone();
+    if age == BasisAge::Earlier {
         sides.renew(&mut now, progress)?;
     }
-    kept.keep_costs_at(number, &now)?;
+    kept.keep_basis_at(plan, number, &now)?;
     Ok(now)
 }
 
@@ -169,34 +212,48 @@ struct TrialRun<'a> {
     kept: &'a Kept,
     plan: &'a PredictionsPlan,
     number: u32,
-    costs: &'a Costs,
+    basis: &'a Basis,
     course: &'a mut TrialsDone,
 }
 
 impl TrialRun<'_> {
-    fn go(&mut self, cases: &[Case], progress: &mut Progress<'_>) -> Result<(), ApplicationsError> {
-        // All of the native side first: it changes within minutes, and was looked at just now.
+    fn go(
+        &mut self,
+        cases: &[(Case, Vec<Option<String>>)],
+        progress: &mut Progress<'_>,
+    ) -> Result<(), ApplicationsError> {
+        // All of the reference first: it changes within minutes, and was looked at just now.
+        let reference = match self.plan.reference() {
+            "native" => "natively".to_owned(),
+            storage => format!("on {storage}"),
+        };
         let mut profiled = Vec::new();
-        for case in cases {
+        for (case, subjects) in cases {
             progress.check()?;
-            progress.doing(&format!("{} natively, trial {}", case.name, self.number));
+            progress.doing(&format!("{} {reference}, trial {}", case.name, self.number));
             match self.profile(case, progress) {
-                Ok(profile) => profiled.push((case, profile)),
+                Ok(profile) => profiled.push((case, subjects, profile)),
                 Err(error) => {
-                    self.failed(case, error, progress)?;
-                    self.course.done += PARTS[3];
+                    self.failed(case, None, error, progress)?;
+                    self.course.done += PARTS[3] * subjects.len() as u64;
                 }
             }
             self.course.go_on(PARTS[2], progress);
         }
-        for (case, profile) in profiled {
-            progress.check()?;
-            progress.doing(&format!("{} in the VM, trial {}", case.name, self.number));
-            match self.try_one(case, &profile, progress) {
-                Ok(trial) => self.keep(trial, progress)?,
-                Err(error) => self.failed(case, error, progress)?,
+        for subject in self.plan.subjects() {
+            for (case, subjects, profile) in &profiled {
+                if !subjects.iter().any(|one| one.as_deref() == subject) {
+                    continue;
+                }
+                progress.check()?;
+                let place = subject.map_or_else(|| "in the VM".to_owned(), |storage| format!("on {storage}"));
+                progress.doing(&format!("{} {place}, trial {}", case.name, self.number));
+                match self.try_one(case, subject, profile, progress) {
+                    Ok(trial) => self.keep(trial, progress)?,
+                    Err(error) => self.failed(case, subject, error, progress)?,
+                }
+                self.course.go_on(PARTS[3], progress);
             }
-            self.course.go_on(PARTS[3], progress);
         }
         Ok(())
     }
@@ -215,13 +272,14 @@ impl TrialRun<'_> {
     fn try_one(
         &mut self,
         case: &Case,
+        subject: Option<&str>,
         profile: &Profile,
         progress: &mut Progress<'_>,
     ) -> Result<Trial, ApplicationsError> {
         // Before anything is known of the truth.
-        let prediction = predicted(self.plan, profile, self.number, self.costs)?;
+        let prediction = self.basis.predict(self.plan, profile, subject, self.number)?;
         let prepared = self.kept.prepared(case, progress.stop)?;
-        let verified = self.sides.verify(case, profile, &prepared, self.plan.runs, progress)?;
+        let verified = self.sides.verify(case, profile, subject, &prepared, self.plan.runs, progress)?;
         if self.folder.provenance().guest.is_none() {
             self.folder.amend(|provenance| provenance.guest = verified.guest)?;
         }
@@ -233,16 +291,18 @@ impl TrialRun<'_> {
                 .map(|(user, system)| [user, system]),
             reference_host: profile.host_use.clone(),
             machine_host: verified.host,
-            ..trial(&case.name, self.number, &prediction, verified.capacity)
+            ..trial(&case.name, subject, self.number, &prediction, verified.capacity)
         })
     }
 
     fn keep(&mut self, trial: Trial, progress: &mut Progress<'_>) -> Result<(), ApplicationsError> {
-        let begins = failure_note(&trial.case, trial.trial);
+        let begins =
+            [None, trial.storage.as_deref()].map(|subject| failure_note(&trial.case, subject, trial.trial));
         self.folder.add(trial)?;
         // What failed at first and then did not is no gap.
-        if self.folder.provenance().notes.iter().any(|note| note.starts_with(&begins)) {
-            self.folder.amend(|provenance| provenance.notes.retain(|note| !note.starts_with(&begins)))?;
+        let is_over = |note: &String| begins.iter().any(|begins| note.starts_with(begins));
+        if self.folder.provenance().notes.iter().any(is_over) {
+            self.folder.amend(|provenance| provenance.notes.retain(|note| !is_over(note)))?;
         }
         if let Some(trial) = self.folder.records().last() {
             progress.observer.event(Event::Tried(trial));
@@ -254,15 +314,16 @@ impl TrialRun<'_> {
     fn failed(
         &mut self,
         case: &Case,
+        subject: Option<&str>,
         error: ApplicationsError,
         progress: &mut Progress<'_>,
     ) -> Result<(), ApplicationsError> {
         if !error.is_of_one_application() {
             return Err(error);
         }
-        let note = format!("{}{error}", failure_note(&case.name, self.number));
+        let begins = failure_note(&case.name, subject, self.number);
+        let note = format!("{begins}{error}");
         progress.remark(&note);
-        let begins = failure_note(&case.name, self.number);
         self.folder.amend(|provenance| {
             provenance.notes.retain(|note| !note.starts_with(&begins));
             provenance.notes.push(note);
@@ -272,32 +333,9 @@ impl TrialRun<'_> {
 }
 
 /// How the note of a failed trial begins.
-fn failure_note(case: &str, number: u32) -> String {
-    format!("Trial {number} of {case} failed: ")
-}
-
-fn predicted(
-    plan: &PredictionsPlan,
-    profile: &Profile,
-    number: u32,
-    costs: &Costs,
-) -> Result<Prediction, ApplicationsError> {
-    let method = plan.method.as_deref().map(|name| {
-        PredictionMethod::named(name)
-            .ok_or_else(|| ApplicationsError::Input(format!("there is no method {name}").into()))
-    });
-    let inputs = Inputs {
-        profile,
-        surface: None,
-        runs: None,
-        costs: Some(costs),
-        compute: None,
-        subject_processors: Some(plan.vcpus),
-        method: method.transpose()?,
-        rounding: Rounding::Exact,
-        seed: u64::from(number),
-    };
-    predict(&inputs).map_err(|error| ApplicationsError::Measured(error.into()))
+fn failure_note(case: &str, subject: Option<&str>, number: u32) -> String {
+    let on = subject.map_or_else(String::new, |storage| format!(" on {storage}"));
+    format!("Trial {number} of {case}{on} failed: ")
 }
 
 /// A run with its trials predicted again from the kept profiles and costs, by `method` where one is given. Nothing is
@@ -321,17 +359,18 @@ pub fn predict_again(
             )
         };
         let profile = kept.profile(&one.case, one.trial)?.ok_or_else(|| lost("the profile"))?;
-        let then = match kept.costs_at(one.trial)? {
-            None => kept.costs()?,
+        let then = match kept.basis_at(&plan, one.trial)? {
+            None => kept.basis(&plan)?,
             then => then,
         };
-        let again = predicted(&plan, &profile, one.trial, &then.ok_or_else(|| lost("the costs"))?)?;
+        let then = then.ok_or_else(|| lost(&format!("{}.json", Basis::file(&plan))))?;
+        let again = then.predict(&plan, &profile, one.storage.as_deref(), one.trial)?;
         *one = Trial {
             machine_percent: one.machine_percent,
             reference_percent: one.reference_percent,
             reference_host: one.reference_host.take(),
             machine_host: one.machine_host.take(),
-            ..trial(&one.case, one.trial, &again, one.truth)
+            ..trial(&one.case, one.storage.as_deref(), one.trial, &again, one.truth)
         };
     }
     run.provenance.plan = Plan::Predictions(plan);
@@ -353,26 +392,32 @@ impl Kept {
         Self(folder.to_owned())
     }
 
-    /// What work costs, as it was measured at first; nothing before that.
-    pub(super) fn costs(&self) -> Result<Option<Costs>, ApplicationsError> {
-        read_costs(&self.0.join("costs.json"))
+    /// What predictions are made from, as it was measured at first; nothing before that.
+    fn basis(&self, plan: &PredictionsPlan) -> Result<Option<Basis>, ApplicationsError> {
+        read_basis(plan, &self.basis_path(plan, None))
     }
 
-    pub(super) fn keep_costs(&self, costs: &Costs) -> Result<(), ApplicationsError> {
-        Ok(write_whole(&self.0.join("costs.json"), costs)?)
+    fn keep_basis(&self, plan: &PredictionsPlan, basis: &Basis) -> Result<(), ApplicationsError> {
+        write_basis(&self.basis_path(plan, None), basis)
     }
 
-    /// The costs with references as they were natively at a trial.
-    pub(super) fn costs_at(&self, trial: u32) -> Result<Option<Costs>, ApplicationsError> {
-        read_costs(&self.costs_path(trial))
+    /// The same as it was at a trial.
+    fn basis_at(&self, plan: &PredictionsPlan, trial: u32) -> Result<Option<Basis>, ApplicationsError> {
+        read_basis(plan, &self.basis_path(plan, Some(trial)))
     }
 
-    pub(super) fn keep_costs_at(&self, trial: u32, costs: &Costs) -> Result<(), ApplicationsError> {
-        Ok(write_whole(&self.costs_path(trial), costs)?)
+    fn keep_basis_at(
+        &self,
+        plan: &PredictionsPlan,
+        trial: u32,
+        basis: &Basis,
+    ) -> Result<(), ApplicationsError> {
+        write_basis(&self.basis_path(plan, Some(trial)), basis)
     }
 
-    fn costs_path(&self, trial: u32) -> PathBuf {
-        self.0.join(format!("costs-{trial}.json"))
+    fn basis_path(&self, plan: &PredictionsPlan, trial: Option<u32>) -> PathBuf {
+        let number = trial.map_or_else(String::new, |trial| format!("-{trial}"));
+        self.0.join(format!("{}{number}.json", Basis::file(plan)))
     }
 
     /// The profile of a case at a trial.
@@ -468,9 +513,16 @@ fn read(path: &Path) -> Result<Option<Vec<u8>>, ApplicationsError> {
     }
 }
 
-fn read_costs(path: &Path) -> Result<Option<Costs>, ApplicationsError> {
+fn read_basis(plan: &PredictionsPlan, path: &Path) -> Result<Option<Basis>, ApplicationsError> {
     let Some(bytes) = read(path)? else { return Ok(None) };
-    parse_costs(&bytes).map(Some).map_err(|why| damaged(path, &why))
+    Basis::parse(plan, &bytes).map(Some).map_err(|why| damaged(path, &why))
+}
+
+fn write_basis(path: &Path, basis: &Basis) -> Result<(), ApplicationsError> {
+    Ok(match basis {
+        Basis::Costs(costs) => write_whole(path, costs)?,
+        Basis::Storages(storages) => write_whole(path, storages)?,
+    })
 }
 
 #[cfg(test)]

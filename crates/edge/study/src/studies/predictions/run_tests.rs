@@ -10,7 +10,8 @@ use rustix::process::{Signal, getpid, kill_process};
 use tempfile::TempDir;
 use virtbench_formats::read_profile;
 use virtbench_record::{
-    COSTS_FORMAT, CaseSet, Cost, CostPart, DiskFacts, HostFacts, HostUse, LeftOut, Plan, PredictionsPlan,
+    COSTS_FORMAT, CaseSet, Cost, CostPart, DiskCounts, DiskFacts, Footprint, HostFacts, HostUse, LeftOut,
+    OperationSpeed, Plan, PredictionsPlan, Source, StorageSpeed,
 };
 use virtbench_samples::host::host_use;
 
@@ -30,6 +31,8 @@ struct Fake {
     stop_at: Option<usize>,
     /// A case that cannot be run natively, and one that cannot in the VM.
     fails: [Option<&'static str>; 2],
+    /// How fast storages are, where VMs differ in those.
+    storages: Vec<StorageSpeed>,
 }
 
 impl Fake {
@@ -47,11 +50,14 @@ impl Fake {
 }
 
 impl TrialSides for Fake {
-    fn costs(&mut self, progress: &mut Progress<'_>) -> Result<Costs, ApplicationsError> {
-        self.call("costs".into(), progress).map(|()| costs())
+    fn basis(&mut self, progress: &mut Progress<'_>) -> Result<Basis, ApplicationsError> {
+        if !self.storages.is_empty() {
+            return self.call("storages".into(), progress).map(|()| Basis::Storages(self.storages.clone()));
+        }
+        self.call("costs".into(), progress).map(|()| Basis::Costs(Box::new(costs())))
     }
 
-    fn renew(&mut self, _: &mut Costs, progress: &mut Progress<'_>) -> Result<(), ApplicationsError> {
+    fn renew(&mut self, _: &mut Basis, progress: &mut Progress<'_>) -> Result<(), ApplicationsError> {
         self.call("renew".into(), progress)
     }
 
@@ -69,19 +75,33 @@ impl TrialSides for Fake {
         }
         let toml = "name = 'app'\nio_per_second = 500\ncpu_user_percent = 60\ncpu_system_percent = 30\n\
                     workers = 1\nprocessors = 2\n";
-        Ok(Profile { host_use: Some(host(3.0)), ..read_profile(toml.as_bytes()).unwrap() })
+        let disks = DiskCounts { writes: 400, written_bytes: 400 << 12, ..DiskCounts::default() };
+        let footprint = Footprint {
+            elapsed_ns: 1_000_000_000,
+            cpu_ns: [500_000_000, 0],
+            disks: Some(disks),
+            ..Footprint::default()
+        };
+        let profile = read_profile(toml.as_bytes()).unwrap();
+        Ok(Profile {
+            host_use: Some(host(3.0)),
+            footprint: Sourced::known(footprint, Source::User),
+            ..profile
+        })
     }
 
     fn verify(
         &mut self,
         case: &Case,
         _: &Profile,
+        subject: Option<&str>,
         prepared: &Path,
         _: u32,
         progress: &mut Progress<'_>,
     ) -> Result<Verified, ApplicationsError> {
         assert!(prepared.join("whole").exists());
-        self.call(format!("verify {}", case.name), progress)?;
+        let on = subject.map_or_else(String::new, |storage| format!(" on {storage}"));
+        self.call(format!("verify {}{on}", case.name), progress)?;
         if self.fails[1] == Some(case.name.as_str()) {
             return Err(ApplicationsError::Measured("it crashed".into()));
         }
@@ -99,6 +119,7 @@ fn costs() -> Costs {
         |part, reference_ns, subject_ns| Cost { name: format!("{part:?}"), part, reference_ns, subject_ns };
     Costs {
         costs_format: COSTS_FORMAT,
+        origin: None,
         host: HostFacts {
             kernel: String::new(),
             distribution: String::new(),
@@ -143,6 +164,7 @@ fn provenance(prepare: &str) -> Provenance {
         vcpus: 2,
         memory_bytes: 1 << 30,
         adapter: "virtio-blk".into(),
+        storages: Vec::new(),
         size_bytes: 1 << 30,
         filesystem: "ext4".into(),
         accelerator: "auto".into(),
@@ -185,6 +207,44 @@ fn all() -> Vec<(String, u32)> {
     ["git", "xz"].iter().flat_map(|name| (1..=TRIALS).map(|number| ((*name).to_owned(), number))).collect()
 }
 
+/// A storage of which a small operation takes so many microseconds.
+fn storage(name: &str, us: f64) -> StorageSpeed {
+    let speed = OperationSpeed { latency_ns: us * 1e3, per_second: 1e6 / us, bytes_per_second: 1e9 };
+    StorageSpeed { storage: name.into(), read: speed, write: speed, flush_ns: us * 1e3 }
+}
+
+#[test]
+fn an_application_is_predicted_for_every_other_storage_from_what_it_does_on_the_first() {
+    let (_temp, path) = place();
+    let mut provenance = provenance(PREPARE);
+    let Plan::Predictions(plan) = &mut provenance.plan else { panic!("another plan") };
+    plan.storages = ["fast", "slow", "slower"].map(str::to_owned).to_vec();
+    plan.trials = 1;
+    let storages = vec![storage("fast", 100.0), storage("slow", 200.0), storage("slower", 500.0)];
+    let mut fake = Fake { storages, fails: [None, Some("xz")], ..Fake::default() };
+    let mut folder = open(&path, provenance);
+    go_on(&mut folder, &mut fake).unwrap();
+    let expected = "storages, profile git, profile xz, verify git on slow, verify xz on slow, verify git on slower, verify xz on slower";
+    assert_eq!(fake.calls.join(", "), expected);
+    let tried: Vec<(Option<&str>, f64)> = folder
+        .records()
+        .iter()
+        .map(|one| (one.storage.as_deref(), (1000.0 * one.predicted / one.reference).round()))
+        .collect();
+    // Of a second it waits for a half, which takes twice and five times as long.
+    assert_eq!(tried, [(Some("slow"), 667.0), (Some("slower"), 333.0)]);
+    assert_eq!(untried(folder.provenance(), folder.records()), ["xz"], "on none of them");
+    let failed = |note: &&String| note.starts_with("Trial 1 of xz on slow");
+    assert_eq!(folder.provenance().notes.iter().filter(failed).count(), 2);
+    // What failed is tried again, from the profile that there is.
+    let mut again = Fake { storages: fake.storages, ..Fake::default() };
+    go_on(&mut folder, &mut again).unwrap();
+    assert_eq!(again.calls.join(", "), "verify xz on slow, verify xz on slower");
+    assert!(folder.provenance().notes.iter().all(|note| !failed(&note)));
+    drop(folder);
+    assert_eq!(predict_again(&path, None).unwrap().records.len(), 4);
+}
+
 #[test]
 fn a_run_of_predictions_tries_everything_once_with_the_native_side_first() {
     let (_temp, path) = place();
@@ -201,7 +261,7 @@ fn a_run_of_predictions_tries_everything_once_with_the_native_side_first() {
     }
     let last = events.iter().rfind(|event| event.starts_with("Done")).unwrap();
     assert_eq!(last, "Done { done: 132, total: 132 }");
-    assert!(missing_trials(folder.provenance(), folder.records()).is_empty());
+    assert!(is_whole(folder.provenance().plan.predictions().unwrap(), folder.records()));
     let (mut again, before) = (Fake::default(), fs::read(path.join("results.jsonl")).unwrap());
     go_on(&mut folder, &mut again).unwrap();
     assert!(again.calls.is_empty() && fs::read(path.join("results.jsonl")).unwrap() == before);

@@ -13,7 +13,9 @@ use virtbench_runs::{FolderError, RunFolder, read_provenance};
 use super::error::ApplicationsError;
 use super::machine::VmOptions;
 use super::metric::Metric;
-use super::run::{missing_trials, run_predictions};
+use super::run::{is_whole, run_predictions};
+use super::storage::Storage;
+use super::storages::StorageVms;
 use super::trials::HostAndVm;
 use super::verify::own_workload;
 use crate::runner::event::Estimate;
@@ -33,8 +35,10 @@ pub struct Predictions {
     pub runs: u32,
     /// How everything is predicted; the best method for which there is enough where nothing is said.
     pub method: Option<PredictionMethod>,
-    /// The VM.
+    /// The VM; where there are storages, all but its disk.
     pub vm: VmOptions,
+    /// Storages of VMs, the first of which applications are predicted from; none where that is this host.
+    pub storages: Vec<Storage>,
     /// What work costs, where that was measured before.
     pub costs: Option<Costs>,
 }
@@ -43,8 +47,12 @@ impl Predictions {
     /// How many trials there are. An application takes as long as it takes, so their length is unknown.
     #[must_use]
     pub fn estimate(&self) -> Estimate {
-        let measurements = self.cases.cases.len().saturating_mul(self.trials as usize);
-        let first = self.costs.is_none().then(|| "what pieces of work cost".to_owned());
+        let subjects = self.storages.len().saturating_sub(1).max(1);
+        let measurements = self.cases.cases.len().saturating_mul(self.trials as usize * subjects);
+        let first = match self.storages.is_empty() {
+            true => self.costs.is_none().then(|| "what pieces of work cost".to_owned()),
+            false => Some("how fast each storage is".to_owned()),
+        };
         Estimate {
             measurements,
             machines: None,
@@ -61,9 +69,10 @@ impl Predictions {
     /// The study is impossible, the host lacks something, or it failed before anything was tried. Any other failure is the
     /// answer, and the folder holds what was tried until then.
     pub fn run(&self, run: &mut Run<'_>) -> Result<RunEnd, StudyError> {
-        let provenance = run.provenance(Plan::Predictions(self.plan()), &self.vm.folder);
+        let plan = self.plan();
+        let provenance = run.provenance(Plan::Predictions(plan.clone()), &self.vm.folder);
         let mut folder: RunFolder<Trial> = run.open(provenance)?;
-        if missing_trials(folder.provenance(), folder.records()).is_empty() {
+        if is_whole(&plan, folder.records()) {
             return Ok(Ok(()));
         }
         let measured = self.measure(&mut folder, run).map_err(StudyError::from);
@@ -72,12 +81,16 @@ impl Predictions {
 
     fn measure(&self, folder: &mut RunFolder<Trial>, run: &mut Run<'_>) -> Result<(), ApplicationsError> {
         let progress = &mut Progress { stop: run.stop, observer: run.observer };
-        let mut sides = HostAndVm::new(self.vm.clone(), progress)?;
-        run_predictions(folder, &mut sides, self.costs.as_ref(), progress)
+        if self.storages.is_empty() {
+            let mut sides = HostAndVm::new(self.vm.clone(), progress)?;
+            return run_predictions(folder, &mut sides, self.costs.as_ref(), progress);
+        }
+        let mut sides = StorageVms::new(self.vm.clone(), self.storages.clone(), progress)?;
+        run_predictions(folder, &mut sides, None, progress)
     }
 
     fn plan(&self) -> PredictionsPlan {
-        let VmOptions { guest, disk_bytes, adapter, filesystem, limit_ns, .. } = &self.vm;
+        let VmOptions { guest, disk_bytes, storage, filesystem, limit_ns, .. } = &self.vm;
         PredictionsPlan {
             set: self.cases.set,
             cases: self.cases.cases.clone(),
@@ -86,7 +99,8 @@ impl Predictions {
             method: self.method.map(|method| method.name().to_owned()),
             vcpus: guest.vcpus,
             memory_bytes: guest.memory_bytes,
-            adapter: adapter.clone(),
+            adapter: self.storages.first().unwrap_or(storage).to_string(),
+            storages: self.storages.iter().map(Storage::to_string).collect(),
             size_bytes: *disk_bytes,
             filesystem: filesystem.clone(),
             accelerator: guest.accelerator.name().to_owned(),
@@ -94,6 +108,43 @@ impl Predictions {
         }
     }
 }
+
+/// The storages of the run in a folder.
+///
+/// # Errors
+/// There is no run of predictions, or its storages cannot be had any more.
+pub fn storages_of_run(folder: &Path) -> Result<Vec<Storage>, StudyError> {
+    let plan = plan_of_run(folder)?;
+    plan.storages.iter().map(|text| Storage::parse(text).map_err(StudyError::input)).collect()
+}
+
+fn plan_of_run(folder: &Path) -> Result<PredictionsPlan, StudyError> {
+    let other = || FolderError::OtherPlan { path: folder.to_owned(), field: "the study".into() };
+    Ok(read_provenance(folder)?.plan.predictions().cloned().ok_or_else(other)?)
+}
+
+/// Several storages, each once.
+///
+/// # Errors
+/// There is only one, too many, or one is there twice; in words.
+pub fn several_storages(texts: &[String]) -> Result<Vec<Storage>, String> {
+    let storages: Vec<Storage> = texts.iter().map(|text| Storage::parse(text)).collect::<Result<_, _>>()?;
+    if storages.len() == 1 || storages.len() > MOST_STORAGES {
+        return Err(format!(
+            "{} storages: name the one that applications run on, and 1 to {} others",
+            storages.len(),
+            MOST_STORAGES - 1
+        ));
+    }
+    for (index, storage) in storages.iter().enumerate() {
+        if storages[..index].contains(storage) {
+            return Err(format!("{storage} is there twice: leave one out"));
+        }
+    }
+    Ok(storages)
+}
+
+const MOST_STORAGES: usize = 32;
 
 /// The most applications in a file.
 const MOST_CASES: usize = 1000;
@@ -157,8 +208,7 @@ impl Cases {
     /// # Errors
     /// There is no run of predictions.
     pub fn of_run(folder: &Path) -> Result<Self, StudyError> {
-        let other = || FolderError::OtherPlan { path: folder.to_owned(), field: "the study".into() };
-        let plan = read_provenance(folder)?.plan.predictions().cloned().ok_or_else(other)?;
+        let plan = plan_of_run(folder)?;
         Ok(Self { set: plan.set, cases: plan.cases })
     }
 
@@ -251,12 +301,14 @@ mod tests {
             read(include_str!("../../../../../../docs/data/predictions.toml")),
             read(include_str!("../../../../../../docs/data/everyday.toml")),
             read(include_str!("../../../../../../docs/data/once-unseen.toml")),
+            read(include_str!("../../../../../../docs/data/unseen.toml")),
         ];
-        assert!(sets.iter().all(|cases| cases.set == Some(CaseSet::Tuning)));
+        assert!(sets[..3].iter().all(|cases| cases.set == Some(CaseSet::Tuning)));
+        assert_eq!(sets[3].set, Some(CaseSet::HeldOut));
         let names: Vec<&str> =
             sets.iter().flat_map(|cases| &cases.cases).map(|case| case.name.as_str()).collect();
         let distinct: BTreeSet<&str> = names.iter().copied().collect();
-        assert_eq!((names.len(), distinct.len()), (25, 25), "no case is in two");
+        assert_eq!((names.len(), distinct.len()), (35, 35), "no case is in two");
     }
 
     #[test]

@@ -10,16 +10,16 @@ use std::time::Duration;
 use virtbench_lab::{CpuSample, LabError, host_facts, run_command};
 use virtbench_profiler::{Application, ApplicationError, Limits, ProfilerError, kernel_threads_s, profile};
 use virtbench_record::{
-    Band, Capacity, Case, Costs, Crossings, Footprint, JobOutcome, PROFILE_FORMAT, Profile, Source, Sourced,
-    WorkloadOutcome,
+    Band, Capacity, Case, Crossings, Footprint, PROFILE_FORMAT, Profile, Source, Sourced, WorkloadOutcome,
 };
-use virtbench_workload::{CommandSpec, Workload, WorkloadSpec};
+use virtbench_workload::{Workload, WorkloadSpec};
 
+use super::basis::Basis;
 use super::costs::{measure_costs, renew_references};
 use super::error::ApplicationsError;
 use super::machine::{NativeSide, VmOptions, WorkloadMachine, find_guests};
 use super::metric::{Metric, middle};
-use super::verify::{Verified, VerifyInputs, own_workload, run_capacity, verify};
+use super::verify::{Verified, VerifyInputs, agent_workload, own_workload, run_capacity, verify};
 use crate::runner::progress::Progress;
 
 /// How long copying what an application begins with may take.
@@ -27,19 +27,19 @@ const COPY_LIMIT: Duration = Duration::from_secs(600);
 
 /// What a study of predictions has measured.
 pub trait TrialSides {
-    /// What work costs on both sides.
+    /// What predictions are made from.
     ///
     /// # Errors
     /// It cannot be measured, or it was to stop.
-    fn costs(&mut self, progress: &mut Progress<'_>) -> Result<Costs, ApplicationsError>;
+    fn basis(&mut self, progress: &mut Progress<'_>) -> Result<Basis, ApplicationsError>;
 
-    /// Measures the native side of the costs' references once more.
+    /// Measures once more what of it changes within minutes.
     ///
     /// # Errors
     /// It cannot be measured, or it was to stop.
-    fn renew(&mut self, costs: &mut Costs, progress: &mut Progress<'_>) -> Result<(), ApplicationsError>;
+    fn renew(&mut self, basis: &mut Basis, progress: &mut Progress<'_>) -> Result<(), ApplicationsError>;
 
-    /// The case natively, beginning with a copy of the folder `prepared`: the run in the middle of so many.
+    /// The case where it is predicted from, beginning with a copy of the folder `prepared`: the run in the middle of so many.
     ///
     /// # Errors
     /// It cannot be run or profiled, or it was to stop.
@@ -51,7 +51,7 @@ pub trait TrialSides {
         progress: &mut Progress<'_>,
     ) -> Result<Profile, ApplicationsError>;
 
-    /// The case in the VM, likewise.
+    /// The case where it is predicted for, likewise: in the VM, or in one on the storage of this name.
     ///
     /// # Errors
     /// It cannot be run, the VM failed, or it was to stop.
@@ -59,6 +59,7 @@ pub trait TrialSides {
         &mut self,
         case: &Case,
         profile: &Profile,
+        subject: Option<&str>,
         prepared: &Path,
         runs: u32,
         progress: &mut Progress<'_>,
@@ -85,12 +86,17 @@ impl HostAndVm {
 }
 
 impl TrialSides for HostAndVm {
-    fn costs(&mut self, progress: &mut Progress<'_>) -> Result<Costs, ApplicationsError> {
-        measure_costs(&self.options, &self.native, progress)
+    fn basis(&mut self, progress: &mut Progress<'_>) -> Result<Basis, ApplicationsError> {
+        Ok(Basis::Costs(Box::new(measure_costs(&self.options, &self.native, progress)?)))
     }
 
-    fn renew(&mut self, costs: &mut Costs, progress: &mut Progress<'_>) -> Result<(), ApplicationsError> {
-        renew_references(&self.options, &self.native, &mut costs.references, progress)
+    fn renew(&mut self, basis: &mut Basis, progress: &mut Progress<'_>) -> Result<(), ApplicationsError> {
+        match basis {
+            Basis::Costs(costs) => {
+                renew_references(&self.options, &self.native, &mut costs.references, progress)
+            }
+            Basis::Storages(_) => Ok(()),
+        }
     }
 
     fn profile(
@@ -109,19 +115,29 @@ impl TrialSides for HostAndVm {
         // What the copy left unwritten is not to be paid for by the application.
         rustix::fs::sync();
         // The first run warms up, and its system calls are counted, which slows it down.
-        let counted = count_natively(case, &work, progress)?;
+        let counted = match count_natively(case, &work, progress) {
+            Err(error) if error.is_of_one_application() => {
+                progress.remark(&format!("the system calls of {} are not counted: {error}", case.name));
+                None
+            }
+            counted => Some(counted?),
+        };
         let profiles: Result<Vec<Profile>, ApplicationsError> =
             (0..runs.max(1)).map(|_| profile_natively(case, &work, progress)).collect();
         drop(place);
         let profile = middle(profiles?, |profile| profile.capacity().value);
         let profile = profile.ok_or_else(|| ApplicationsError::Measured("it was not run natively".into()))?;
-        Ok(with_crossings(profile, counted))
+        Ok(match counted {
+            Some(counted) => with_crossings(profile, &counted),
+            None => profile,
+        })
     }
 
     fn verify(
         &mut self,
         case: &Case,
         profile: &Profile,
+        _: Option<&str>,
         prepared: &Path,
         runs: u32,
         progress: &mut Progress<'_>,
@@ -147,29 +163,25 @@ fn count_natively(
     work: &Path,
     progress: &Progress<'_>,
 ) -> Result<CountedRun, ApplicationsError> {
-    let own = own_workload(&case.command);
-    let spec = own.clone().unwrap_or_else(|| {
-        let command = Workload::Command(CommandSpec::new(case.command.clone()));
-        WorkloadSpec {
-            runs: 1,
-            limit_ns: u64::try_from(LONGEST.as_nanos()).unwrap_or(u64::MAX),
-            ..WorkloadSpec::new(command)
-        }
-    });
-    let mut machine = WorkloadMachine::native(work.to_owned())?;
-    let measured = machine.run(WorkloadSpec { count: true, ..spec }, progress);
+    let limit_ns = u64::try_from(LONGEST.as_nanos()).unwrap_or(u64::MAX);
+    let spec = WorkloadSpec { count: true, ..agent_workload(&case.command, limit_ns) };
+    let metric = match (&spec.workload, &case.metric) {
+        (Workload::Command(_), Some(metric)) => Some(Metric::parse(metric)),
+        _ => None,
+    };
+    let metric = metric.transpose().map_err(|why| ApplicationsError::Input(why.into()))?;
+    let mut machine = WorkloadMachine::native_counting(work.to_owned())?;
+    let measured = machine.run(spec, progress);
     machine.end();
     let outcome = measured?.0;
     let (crossings, elapsed_ns) =
         (outcome.footprint.as_ref().and_then(|seen| seen.crossings), outcome.elapsed_ns);
-    let metric = case.metric.as_deref().filter(|_| own.is_none()).unwrap_or("io");
-    let metric = Metric::parse(metric).map_err(|why| ApplicationsError::Input(why.into()))?;
-    let capacity = run_capacity(outcome, own.is_none().then_some(&metric), "natively")?;
-    Ok(CountedRun { crossings, work: capacity * elapsed_ns as f64 })
+    let capacity = run_capacity(&outcome, metric.as_ref(), "natively")?;
+    Ok(CountedRun { crossings, work: capacity.value * elapsed_ns as f64 })
 }
 
 /// The profile with the crossings of another run, as many as belong to its own work.
-fn with_crossings(mut profile: Profile, counted: CountedRun) -> Profile {
+fn with_crossings(mut profile: Profile, counted: &CountedRun) -> Profile {
     let work = profile.capacity().value * profile.elapsed_ns.unwrap_or(0) as f64;
     let times = work / counted.work;
     if let Sourced::Known { value, .. } = &mut profile.footprint
@@ -195,7 +207,7 @@ pub(super) fn profile_natively(
         let threads_s = (kernel_threads_s() - before_s).max(0.0);
         machine.end();
         let (outcome, host) = measured?;
-        let profile = own_profile(case, outcome, threads_s)?;
+        let profile = own_profile(case, run_capacity(&outcome, None, "natively")?, outcome, threads_s)?;
         return Ok(Profile { host_use: Some(host), ..profile });
     }
     let inputs = CommandProfile {
@@ -213,8 +225,13 @@ pub(super) fn profile_natively(
     profiled.without_contradiction().map_err(|error| ApplicationsError::Measured(error.into()))
 }
 
-/// What the agent's own accounts say of a workload, during which the kernel's threads computed so long.
-fn own_profile(case: &Case, outcome: WorkloadOutcome, threads_s: f64) -> Result<Profile, ApplicationsError> {
+/// What the agent's own accounts say of a run, during which the kernel's threads computed so long besides.
+pub(super) fn own_profile(
+    case: &Case,
+    capacity: Capacity,
+    outcome: WorkloadOutcome,
+    threads_s: f64,
+) -> Result<Profile, ApplicationsError> {
     const SILENT: &str = "the agent's accounts do not say";
     let elapsed_ns = outcome.elapsed_ns;
     let seconds = elapsed_ns as f64 / 1e9;
@@ -223,13 +240,10 @@ fn own_profile(case: &Case, outcome: WorkloadOutcome, threads_s: f64) -> Result<
     };
     let (user, system) = (percent(0), percent(1));
     let copied = Sourced::known(outcome.bytes as f64 / seconds, Source::Derived);
-    let footprint: Sourced<Footprint> = outcome.footprint.clone().map_or_else(
+    let footprint: Sourced<Footprint> = outcome.footprint.map_or_else(
         || Sourced::unavailable("the machine did not say"),
         |footprint| Sourced::known(footprint, Source::PerfEvents),
     );
-    let throughput = JobOutcome::Workload(Box::new(outcome)).throughput();
-    let value =
-        throughput.ok_or_else(|| ApplicationsError::Measured("the workload had no throughput".into()))?;
     let processors =
         std::thread::available_parallelism().map_or(1, |count| u32::try_from(count.get()).unwrap_or(1));
     let profile = Profile {
@@ -239,8 +253,8 @@ fn own_profile(case: &Case, outcome: WorkloadOutcome, threads_s: f64) -> Result<
         host_use: None,
         elapsed_ns: Some(elapsed_ns),
         devices: Vec::new(),
-        capacity: Some(Capacity { name: "operations/s".into(), value }),
-        io_per_second: Sourced::known(value, Source::Derived),
+        io_per_second: Sourced::known(capacity.value, Source::Derived),
+        capacity: Some(capacity),
         reads_per_second: Sourced::unavailable(SILENT),
         writes_per_second: Sourced::unavailable(SILENT),
         bytes_per_second: Sourced::unavailable(SILENT),
@@ -258,7 +272,7 @@ fn own_profile(case: &Case, outcome: WorkloadOutcome, threads_s: f64) -> Result<
         footprint,
         processors: Sourced::known(processors, Source::ProcessStat),
         command: case.command.clone(),
-        metric: Some("io".into()),
+        metric: Some(case.metric.clone().unwrap_or_else(|| "io".into())),
         notes: Vec::new(),
     };
     profile.check().map_err(|error| ApplicationsError::Measured(error.into()))?;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use virtbench_lab::pack;
-use virtbench_record::{Capacity, GuestFacts, HostUse, JobOutcome, Profile, WorkloadOutcome};
+use virtbench_record::{Capacity, Footprint, GuestFacts, HostUse, Profile, WorkloadOutcome};
 use virtbench_workload::{CommandSpec, Workload, WorkloadSpec};
 
 use super::error::ApplicationsError;
@@ -52,38 +52,60 @@ pub fn verify(
             "--verify: the profile holds no command to run: make one by `virtbench profile --metric ... -- COMMAND`",
         ));
     }
-    let (spec, carried) = match own_workload(&profile.command) {
-        Some(spec) => (spec, Vec::new()),
-        None => {
-            let carried = pack(&profile.command[0], inputs.with);
-            let carried = carried.map_err(|error| ApplicationsError::Target(error.into()))?;
-            let command = Workload::Command(CommandSpec::new(profile.command.clone()));
-            (WorkloadSpec { runs: 1, limit_ns: options.limit_ns, ..WorkloadSpec::new(command) }, carried)
-        }
-    };
-    let is_command = matches!(spec.workload, Workload::Command(_));
-    let metric = match &profile.metric {
-        Some(metric) => Metric::parse(metric).map_err(|why| wrong(&format!("metric: {why}")))?,
-        None => Metric::Io,
-    };
     if profile.metric.is_none() && profile.capacity.is_some() {
         return Err(wrong(
             "--verify: the profile does not say what its capacity is read from: make one with --metric",
         ));
     }
+    let (all, guest) = run_in_vm(&profile.command, profile.metric.as_deref(), options, inputs, progress)?;
+    let counts = middle(all, |run| run.capacity.value);
+    let VmRun { capacity, outcome, host } =
+        counts.ok_or_else(|| ApplicationsError::Measured("nothing was run in the VM".into()))?;
+    let percent = |seen: Footprint| seen.cpu_ns.map(|ns| 100.0 * ns as f64 / seen.elapsed_ns.max(1) as f64);
+    Ok(Verified {
+        capacity: capacity.value,
+        machine_percent: outcome.footprint.map(percent),
+        host: Some(host),
+        guest,
+    })
+}
+
+/// An application's run in a VM.
+#[derive(Debug)]
+pub(super) struct VmRun {
+    pub(super) capacity: Capacity,
+    pub(super) outcome: WorkloadOutcome,
+    pub(super) host: HostUse,
+}
+
+/// Runs a command in a VM of its own as often as `inputs` says, its capacity read by `metric` where it is no workload of our own.
+pub(super) fn run_in_vm(
+    command: &[String],
+    metric: Option<&str>,
+    options: &VmOptions,
+    inputs: &VerifyInputs<'_>,
+    progress: &mut Progress<'_>,
+) -> Result<(Vec<VmRun>, Option<GuestFacts>), ApplicationsError> {
+    let spec = agent_workload(command, options.limit_ns);
+    let is_command = matches!(spec.workload, Workload::Command(_));
+    let carried = if is_command { pack(&command[0], inputs.with) } else { Ok(Vec::new()) };
+    let carried = carried.map_err(|error| ApplicationsError::Target(error.into()))?;
+    let metric = match metric {
+        Some(metric) => {
+            Metric::parse(metric).map_err(|why| ApplicationsError::Input(format!("metric: {why}").into()))?
+        }
+        None => Metric::Io,
+    };
     let mut machine = WorkloadMachine::boot(options, &carried, inputs.disk_from, progress)?;
     let guest = machine.guest();
-    let all: Result<Vec<Verified>, ApplicationsError> = (0..inputs.runs.max(1))
-        .map(|_| {
-            let (outcome, host) = machine.run(spec.clone(), progress)?;
-            let verified = verified(outcome, is_command.then_some(&metric))?;
-            Ok(Verified { host: Some(host), ..verified })
-        })
-        .collect();
+    let run = |_| {
+        let (outcome, host) = machine.run(spec.clone(), progress)?;
+        let capacity = run_capacity(&outcome, is_command.then_some(&metric), "in the VM")?;
+        Ok(VmRun { capacity, outcome, host })
+    };
+    let all: Result<Vec<VmRun>, ApplicationsError> = (0..inputs.runs.max(1)).map(run).collect();
     machine.end();
-    let counts = middle(all?, |run| run.capacity);
-    let counts = counts.ok_or_else(|| ApplicationsError::Measured("nothing was run in the VM".into()))?;
-    Ok(Verified { guest, ..counts })
+    Ok((all?, guest))
 }
 
 /// The capacity of a run `place`, in the VM or natively; a workload of our own has no metric.
@@ -91,10 +113,10 @@ pub fn verify(
 /// # Errors
 /// The application failed there, or there is no such figure.
 pub(super) fn run_capacity(
-    outcome: WorkloadOutcome,
+    outcome: &WorkloadOutcome,
     metric: Option<&Metric>,
     place: &str,
-) -> Result<f64, ApplicationsError> {
+) -> Result<Capacity, ApplicationsError> {
     if let Some(trouble) = outcome.command.as_ref().and_then(|end| Some((end.trouble()?, end))) {
         let (trouble, end) = trouble;
         let said: Vec<&str> = end.output.lines().rev().take(12).collect();
@@ -103,25 +125,24 @@ pub(super) fn run_capacity(
         return Err(ApplicationsError::Measured(message.into()));
     }
     match metric {
-        Some(metric) => {
-            let capacity: Capacity =
-                metric.capacity(&outcome).map_err(|why| ApplicationsError::Measured(why.into()))?;
-            Ok(capacity.value)
+        Some(metric) => metric.capacity(outcome).map_err(|why| ApplicationsError::Measured(why.into())),
+        None => {
+            let throughput = outcome.throughput();
+            let value = throughput.ok_or_else(|| {
+                ApplicationsError::Measured(format!("the workload had no throughput {place}").into())
+            })?;
+            Ok(Capacity { name: "operations/s".into(), value })
         }
-        None => JobOutcome::Workload(Box::new(outcome)).throughput().ok_or_else(|| {
-            ApplicationsError::Measured(format!("the workload had no throughput {place}").into())
-        }),
     }
 }
 
-/// The result of a run in the VM.
-fn verified(outcome: WorkloadOutcome, metric: Option<&Metric>) -> Result<Verified, ApplicationsError> {
-    let machine_percent = outcome
-        .footprint
-        .as_ref()
-        .map(|footprint| footprint.cpu_ns.map(|ns| 100.0 * ns as f64 / footprint.elapsed_ns.max(1) as f64));
-    let capacity = run_capacity(outcome, metric, "in the VM")?;
-    Ok(Verified { capacity, machine_percent, host: None, guest: None })
+/// What an agent is given to run a command line once, within so many nanoseconds: a workload of its own, or a program.
+pub(super) fn agent_workload(command: &[String], limit_ns: u64) -> WorkloadSpec {
+    own_workload(command).unwrap_or_else(|| {
+        let program = Workload::Command(CommandSpec::new(command.to_vec()));
+        // A disk is mounted for each run, and what is read of it at first comes from the disk.
+        WorkloadSpec { warm_ups: 1, runs: 1, limit_ns, ..WorkloadSpec::new(program) }
+    })
 }
 
 /// The workload of a command line of virtbench's own, which the agent runs without a second program.

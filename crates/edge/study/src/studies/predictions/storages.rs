@@ -1,0 +1,158 @@
+//! Applications in VMs that differ in their storage alone: how fast each storage is, what applications do on the first, and on the others.
+
+use std::path::{Path, PathBuf};
+
+use virtbench_record::{Case, DirectionStats, LoadOutcome, OperationSpeed, Profile, StorageSpeed};
+use virtbench_workload::{AccessLine, AccessSpec, LoadSpec};
+
+use super::basis::Basis;
+use super::error::ApplicationsError;
+use super::machine::{VmOptions, WorkloadMachine, find_guests};
+use super::metric::middle;
+use super::storage::Storage;
+use super::trials::{TrialSides, own_profile};
+use super::verify::{Verified, VerifyInputs, VmRun, run_in_vm, verify};
+use crate::runner::progress::Progress;
+
+/// VMs on each of several storages.
+#[derive(Debug)]
+pub(super) struct StorageVms {
+    options: VmOptions,
+    storages: Vec<Storage>,
+}
+
+impl StorageVms {
+    /// # Errors
+    /// Something that guests on one of them need is missing on this host.
+    pub(super) fn new(
+        options: VmOptions,
+        storages: Vec<Storage>,
+        progress: &mut Progress<'_>,
+    ) -> Result<Self, ApplicationsError> {
+        let vms = Self { options, storages };
+        for storage in &vms.storages {
+            find_guests(&vms.on(storage), &[], progress)?;
+        }
+        Ok(vms)
+    }
+
+    fn on(&self, storage: &Storage) -> VmOptions {
+        VmOptions { storage: storage.clone(), ..self.options.clone() }
+    }
+
+    fn find(&self, name: &str) -> Result<VmOptions, ApplicationsError> {
+        let found = self.storages.iter().find(|storage| storage.to_string() == name);
+        let missing = || ApplicationsError::Input(format!("there is no storage {name}: a defect").into());
+        found.map(|storage| self.on(storage)).ok_or_else(missing)
+    }
+
+    fn speeds(&self, progress: &mut Progress<'_>) -> Result<Vec<StorageSpeed>, ApplicationsError> {
+        let speed = |storage: &Storage| {
+            progress.doing(&format!("how fast {storage} is"));
+            speed(&self.on(storage), progress)
+        };
+        self.storages.iter().map(speed).collect()
+    }
+}
+
+impl TrialSides for StorageVms {
+    fn basis(&mut self, progress: &mut Progress<'_>) -> Result<Basis, ApplicationsError> {
+        self.speeds(progress).map(Basis::Storages)
+    }
+
+    fn renew(&mut self, basis: &mut Basis, progress: &mut Progress<'_>) -> Result<(), ApplicationsError> {
+        *basis = self.basis(progress)?;
+        Ok(())
+    }
+
+    fn profile(
+        &mut self,
+        case: &Case,
+        prepared: &Path,
+        runs: u32,
+        progress: &mut Progress<'_>,
+    ) -> Result<Profile, ApplicationsError> {
+        let with: Vec<PathBuf> = case.with.iter().map(PathBuf::from).collect();
+        let inputs = VerifyInputs { with: &with, disk_from: Some(prepared), runs };
+        let options = VmOptions { storage: self.storages[0].clone(), ..self.options.clone() };
+        let (all, _) = run_in_vm(&case.command, case.metric.as_deref(), &options, &inputs, progress)?;
+        let counts = middle(all, |run| run.capacity.value);
+        let VmRun { capacity, outcome, host } =
+            counts.ok_or_else(|| ApplicationsError::Measured("nothing was run in the VM".into()))?;
+        let profile = own_profile(case, capacity, outcome, 0.0)?;
+        Ok(Profile { host_use: Some(host), ..profile })
+    }
+
+    fn verify(
+        &mut self,
+        case: &Case,
+        profile: &Profile,
+        subject: Option<&str>,
+        prepared: &Path,
+        runs: u32,
+        progress: &mut Progress<'_>,
+    ) -> Result<Verified, ApplicationsError> {
+        let with: Vec<PathBuf> = case.with.iter().map(PathBuf::from).collect();
+        let inputs = VerifyInputs { with: &with, disk_from: Some(prepared), runs };
+        let missing = || ApplicationsError::Input("no storage is named: a defect".into());
+        verify(profile, &self.find(subject.ok_or_else(missing)?)?, &inputs, progress)
+    }
+}
+
+/// Size of the operations whose latency is measured, in bytes.
+const SMALL_BYTES: u64 = 4096;
+/// Size of those whose throughput is, in bytes.
+const LARGE_BYTES: u64 = 256 << 10;
+/// How many are outstanding where the storage is to do as many as it can.
+const MANY: u32 = 32;
+const FEW: u32 = 4;
+/// Before and while each is measured, in nanoseconds.
+const RAMP_NS: u64 = 300_000_000;
+const TIME_NS: u64 = 1_500_000_000;
+/// Between two that are each alone, in nanoseconds: so far apart that no limit on their number matters.
+const PAUSE_NS: u64 = 6_000_000;
+
+/// Measures the disk of a VM of its own, whose contents are lost.
+fn speed(options: &VmOptions, progress: &mut Progress<'_>) -> Result<StorageSpeed, ApplicationsError> {
+    let mut vm = WorkloadMachine::boot(options, &[], None, progress)?;
+    let measured = disk_speed(&mut vm, options, progress);
+    vm.end();
+    let speed = measured?;
+    speed.check().map_err(|why| ApplicationsError::Measured(why.into()))?;
+    Ok(speed)
+}
+
+fn disk_speed(
+    vm: &mut WorkloadMachine,
+    options: &VmOptions,
+    progress: &Progress<'_>,
+) -> Result<StorageSpeed, ApplicationsError> {
+    let load = |line: AccessLine, outstanding: u32| LoadSpec {
+        outstanding,
+        ramp_ns: RAMP_NS,
+        time_ns: TIME_NS,
+        ..LoadSpec::new(AccessSpec::single(line), options.disk_bytes)
+    };
+    let mut run =
+        |spec: LoadSpec| -> Result<LoadOutcome, ApplicationsError> { Ok(vm.run(spec, progress)?.0) };
+    let mut operation = |read_percent: f64| -> Result<OperationSpeed, ApplicationsError> {
+        let small = AccessLine::new(SMALL_BYTES, read_percent, 100.0);
+        let alone = run(load(AccessLine { delay_ns: PAUSE_NS, ..small.clone() }, 1))?;
+        let many = run(load(small, MANY))?;
+        let large = run(load(AccessLine::new(LARGE_BYTES, read_percent, 0.0), FEW))?;
+        Ok(OperationSpeed {
+            latency_ns: mean_ns(&alone.total),
+            per_second: many.total.iops,
+            bytes_per_second: large.total.bytes_per_second,
+        })
+    };
+    let (read, write) = (operation(100.0)?, operation(0.0)?);
+    let flushed = LoadSpec { flush_every: Some(1), ..load(AccessLine::new(SMALL_BYTES, 0.0, 100.0), 1) };
+    let flush_ns = run(flushed)?.flush.as_ref().map_or(f64::NAN, mean_ns);
+    Ok(StorageSpeed { storage: options.storage.to_string(), read, write, flush_ns })
+}
+
+/// How long an operation takes, in nanoseconds; no number of none.
+fn mean_ns(stats: &DirectionStats) -> f64 {
+    stats.latency_ns.as_ref().map_or(f64::NAN, |latency| latency.mean)
+}

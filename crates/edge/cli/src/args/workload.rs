@@ -53,6 +53,7 @@ All that work on files need --dir, and have:
                 intended start [limit]
 
 Every workload has:
+  warm-ups      how often it is run before measuring, so that what it reads is in memory [0]
   runs          how often it is run, a sample of each figure a time [5]
   time          instead of runs: again and again for this long
   ramp          run for this long before measuring [0s]

@@ -109,8 +109,12 @@ const FEW: u32 = 4;
 /// Before and while each is measured, in nanoseconds.
 const RAMP_NS: u64 = 300_000_000;
 const TIME_NS: u64 = 1_500_000_000;
-/// Between two that are each alone, in nanoseconds: so far apart that no limit on their number matters.
-const PAUSE_NS: u64 = 6_000_000;
+/// Single ones are near one another, as those of a journal or a log are, in bytes.
+const NEAR_BYTES: u64 = 16 << 20;
+/// How many follow one another where single ones are measured, as those of an application do: a processor that slept is slow to wake.
+const BURST: u32 = 16;
+/// Between two such bursts, in nanoseconds: so long that no limit on their number matters.
+const PAUSE_NS: u64 = 64_000_000;
 
 /// Measures the disk of a VM of its own, whose contents are lost.
 fn speed(options: &VmOptions, progress: &mut Progress<'_>) -> Result<StorageSpeed, ApplicationsError> {
@@ -127,19 +131,20 @@ fn disk_speed(
     options: &VmOptions,
     progress: &Progress<'_>,
 ) -> Result<StorageSpeed, ApplicationsError> {
-    let load = |line: AccessLine, outstanding: u32| LoadSpec {
+    let load = |line: AccessLine, outstanding: u32, region_bytes: u64| LoadSpec {
         outstanding,
         ramp_ns: RAMP_NS,
         time_ns: TIME_NS,
-        ..LoadSpec::new(AccessSpec::single(line), options.disk_bytes)
+        ..LoadSpec::new(AccessSpec::single(line), region_bytes)
     };
+    let (all, near) = (options.disk_bytes, options.disk_bytes.min(NEAR_BYTES));
     let mut run =
         |spec: LoadSpec| -> Result<LoadOutcome, ApplicationsError> { Ok(vm.run(spec, progress)?.0) };
     let mut operation = |read_percent: f64| -> Result<OperationSpeed, ApplicationsError> {
         let small = AccessLine::new(SMALL_BYTES, read_percent, 100.0);
-        let alone = run(load(AccessLine { delay_ns: PAUSE_NS, ..small.clone() }, 1))?;
-        let many = run(load(small, MANY))?;
-        let large = run(load(AccessLine::new(LARGE_BYTES, read_percent, 0.0), FEW))?;
+        let alone = run(load(AccessLine { burst: BURST, delay_ns: PAUSE_NS, ..small.clone() }, 1, near))?;
+        let many = run(load(small, MANY, all))?;
+        let large = run(load(AccessLine::new(LARGE_BYTES, read_percent, 0.0), FEW, all))?;
         Ok(OperationSpeed {
             latency_ns: mean_ns(&alone.total),
             per_second: many.total.iops,
@@ -147,7 +152,8 @@ fn disk_speed(
         })
     };
     let (read, write) = (operation(100.0)?, operation(0.0)?);
-    let flushed = LoadSpec { flush_every: Some(1), ..load(AccessLine::new(SMALL_BYTES, 0.0, 100.0), 1) };
+    let flushed =
+        LoadSpec { flush_every: Some(1), ..load(AccessLine::new(SMALL_BYTES, 0.0, 100.0), 1, near) };
     let flush_ns = run(flushed)?.flush.as_ref().map_or(f64::NAN, mean_ns);
     Ok(StorageSpeed { storage: options.storage.to_string(), read, write, flush_ns })
 }

@@ -1,5 +1,6 @@
 //! Predictions held against what happened, as one page and as CSV.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use maud::{Markup, html};
@@ -217,7 +218,11 @@ fn headline(set: Option<CaseSet>, trials: &[Trial]) -> String {
         return "No application has been tried yet.".into();
     }
     let well = cases.iter().filter(|case| case.absolute_error_percent() <= WELL).count();
-    let over = count(cases.len(), "application");
+    let names: BTreeSet<&str> = trials.iter().map(|trial| trial.case.as_str()).collect();
+    let storages: BTreeSet<&str> = trials.iter().filter_map(|trial| trial.storage.as_deref()).collect();
+    let on =
+        if storages.is_empty() { String::new() } else { format!(" on {}", count(storages.len(), "storage")) };
+    let over = format!("{}{on}", count(names.len(), "application"));
     let whose =
         set.map_or_else(|| format!("Over {over}"), |set| format!("Over {over} of the {} set", set.name()));
     format!(
@@ -390,6 +395,10 @@ mod tests {
             "{text}"
         );
         assert!(trials_csv(&trials).contains("\"db on ide\",1,"));
+        assert!(
+            headline(None, &trials)
+                .starts_with("Over 1 application on 2 storages predictions of single trials")
+        );
         let said = details(&trials).join(" ");
         assert!(said.contains("more than 10 % the better one was named in 100 % (3 of 3)"), "{said}");
         assert!(!details(&[trial(1, 120.0)]).join(" ").contains("storages"));

@@ -53,20 +53,9 @@ fn choose(
     inputs: &Inputs<'_>,
     projection: Option<&Projection<'_>>,
 ) -> Result<(PredictionMethod, String), PredictError> {
-    use PredictionMethod::{Crossings, Latency, Queueing, Ratio, Scaling, Storage};
-    if let Some(method) = inputs.method {
-        return Ok((method, "it was asked for".into()));
-    }
-    if inputs.storages.is_some() {
-        return Ok((Storage, "only the storage differs, and both were measured".into()));
-    }
-    if let Some(costs) = inputs.costs {
-        if computes_as_fast(costs) && Sum::new(inputs.profile, costs).is_ok() {
-            let why = "user code takes as long on both machines, and what each way into the kernel costs was measured";
-            return Ok((Crossings, why.into()));
-        }
-        let why = "what user code, kernel code, copying and waiting cost was measured on both machines";
-        return Ok((Scaling, why.into()));
+    use PredictionMethod::{Latency, Queueing, Ratio};
+    if let Some((method, why)) = by_what_is_given(inputs) {
+        return Ok((method, why.into()));
     }
     let profile = inputs.profile;
     if profile.rate() <= 0.0 {
@@ -120,6 +109,25 @@ fn choose(
             (Ratio, "the application does more I/O than the reference's surface: no network fits".into())
         }
         None => (Ratio, "how much of its time the application waits for its disk is not known".into()),
+    })
+}
+
+/// The method that is asked for, or that what was measured is for.
+fn by_what_is_given(inputs: &Inputs<'_>) -> Option<(PredictionMethod, &'static str)> {
+    use PredictionMethod::{Crossings, Scaling, Storage};
+    if let Some(method) = inputs.method {
+        return Some((method, "it was asked for"));
+    }
+    if inputs.storages.is_some() {
+        return Some((Storage, "only the storage differs, and both were measured"));
+    }
+    let costs = inputs.costs?;
+    Some(if computes_as_fast(costs) && Sum::new(inputs.profile, costs).is_ok() {
+        let why =
+            "user code takes as long on both machines, and what each way into the kernel costs was measured";
+        (Crossings, why)
+    } else {
+        (Scaling, "what user code, kernel code, copying and waiting cost was measured on both machines")
     })
 }
 

@@ -9,10 +9,10 @@ use crate::test_support::host;
 /// What each part costs on the invented subject: multiples, and microseconds.
 const COSTS: Amounts = [1.1, 4.0, 3.5, 6.0, 30.0, 8.0, 120.0, 60.0, 1.2];
 
-/// A second of so much of each part; half of the kernel's time is work on files.
+/// A second of so much of each part; half of the kernel's time is work on files, and what nothing is computed in is waiting.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn footprint(amounts: &Amounts) -> Footprint {
-    let [user_s, files_s, calls, names, changes, faults, forks, disk, wait_s] = *amounts;
+    let [user_s, files_s, calls, names, changes, faults, forks, disk, _] = *amounts;
     let count = |millions: f64| (millions * 1e6).round() as u64;
     let ns = |seconds: f64| (seconds * 1e9) as u64;
     Footprint {
@@ -34,7 +34,13 @@ fn footprint(amounts: &Amounts) -> Footprint {
 /// A second of random work, in which every part may be missing.
 fn random_amounts(random: &mut Random) -> Amounts {
     let most = [0.4, 0.1, 0.2, 0.05, 0.01, 0.05, 0.002, 0.003, 0.3];
-    most.map(|most| if random.unit() < 0.3 { 0.0 } else { most * random.unit() })
+    waiting(most.map(|most| if random.unit() < 0.3 { 0.0 } else { most * random.unit() }))
+}
+
+/// With what is left of a second.
+fn waiting(mut amounts: Amounts) -> Amounts {
+    amounts[COUNT - 1] = 1.0 - amounts[0] - 2.0 * amounts[1];
+    amounts
 }
 
 /// References whose times on the subject are the sums of their parts, each off by up to `noise`, a share.
@@ -81,7 +87,7 @@ fn application(amounts: &Amounts) -> Profile {
     }
 }
 
-const BUSY: Amounts = [0.3, 0.1, 0.08, 0.02, 0.002, 0.02, 0.0005, 0.001, 0.2];
+const BUSY: Amounts = [0.3, 0.1, 0.08, 0.02, 0.002, 0.02, 0.0005, 0.001, 0.5];
 
 fn crossed(profile: &Profile, costs: &Costs) -> Crossed {
     Sum::new(profile, costs).unwrap().predict(1)
@@ -111,7 +117,7 @@ fn intervals_are_as_wide_as_what_references_are_missed_by() {
 fn what_is_unlike_all_references_says_so_and_is_wider() {
     let like = crossed(&application(&BUSY), &costs(1.05, references(0.2)));
     // It uses the disk and does nothing else.
-    let writer = application(&[0.001, 0.001, 0.0, 0.0, 0.0, 0.0, 0.0, 0.02, 0.0]);
+    let writer = application(&[0.001, 0.001, 0.0, 0.0, 0.0, 0.0, 0.0, 0.2, 0.0]);
     let unlike = crossed(&writer, &costs(1.05, references(0.2)));
     let width = |found: &Crossed| found.draws[390] / found.draws[10];
     assert!(unlike.is_unlike && !like.is_unlike);

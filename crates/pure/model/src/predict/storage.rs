@@ -149,7 +149,7 @@ mod tests {
             }),
             ..Footprint::default()
         };
-        Profile { footprint: Sourced::known(footprint, Source::User), ..profile("io_per_second = 1500") }
+        Profile { footprint: Sourced::known(footprint, Source::User), ..profile(1500.0, &[(4096.0, 100.0)]) }
     }
 
     fn found(computing_s: f64, to: &StorageSpeed) -> OnStorage {
@@ -192,6 +192,6 @@ mod tests {
     fn what_was_not_counted_is_asked_for() {
         let from = storage(1.0, 1.0, 1.0);
         let pair = StoragePair { from: &from, to: &from };
-        assert!(on_storage(&profile("io_per_second = 5"), pair, 1, 1).is_err());
+        assert!(on_storage(&profile(5.0, &[(4096.0, 100.0)]), pair, 1, 1).is_err());
     }
 }

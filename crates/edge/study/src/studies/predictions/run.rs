@@ -519,10 +519,11 @@ fn read_basis(plan: &PredictionsPlan, path: &Path) -> Result<Option<Basis>, Appl
 }
 
 fn write_basis(path: &Path, basis: &Basis) -> Result<(), ApplicationsError> {
-    Ok(match basis {
+    match basis {
         Basis::Costs(costs) => write_whole(path, costs)?,
         Basis::Storages(storages) => write_whole(path, storages)?,
-    })
+    }
+    Ok(())
 }
 
 #[cfg(test)]

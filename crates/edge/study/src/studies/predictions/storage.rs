@@ -104,7 +104,7 @@ const LONGEST: Duration = Duration::from_secs(5);
 fn milliseconds(text: &str, value: &str) -> Result<Duration, String> {
     let delay = parse_duration_ns(value).map(Duration::from_nanos).ok();
     let is_possible = |delay: &Duration| {
-        *delay > Duration::ZERO && *delay <= LONGEST && delay.subsec_nanos() % 1_000_000 == 0
+        *delay > Duration::ZERO && *delay <= LONGEST && delay.subsec_nanos().is_multiple_of(1_000_000)
     };
     delay.filter(is_possible).ok_or_else(|| {
         format!("{text}: delay={value} makes no sense: it is a time of whole milliseconds, such as 5ms, to {LONGEST:?}")

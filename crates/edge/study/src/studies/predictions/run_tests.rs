@@ -75,7 +75,7 @@ impl TrialSides for Fake {
         }
         let toml = "name = 'app'\nio_per_second = 500\ncpu_user_percent = 60\ncpu_system_percent = 30\n\
                     workers = 1\nprocessors = 2\n";
-        let disks = DiskCounts { writes: 400, written_bytes: 400 << 12, ..DiskCounts::default() };
+        let disks = DiskCounts { writes: 4_000, written_bytes: 4_000 << 12, ..DiskCounts::default() };
         let footprint = Footprint {
             elapsed_ns: 1_000_000_000,
             cpu_ns: [500_000_000, 0],

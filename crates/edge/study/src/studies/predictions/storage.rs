@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_comes_back() {
+    fn a_storage_is_written_as_it_is_read() {
         for (text, name) in [
             ("virtio-blk", "virtio-blk"),
             ("virtio-blk,iops=500", "virtio-blk,iops=500"),
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_ones_are_named() {
+    fn storages_that_cannot_be_are_refused_by_what_is_wrong() {
         for (text, word) in [
             ("tape", "tape"),
             ("virtio-blk,iops=0", "iops=0 makes no sense"),

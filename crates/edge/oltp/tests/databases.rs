@@ -37,13 +37,18 @@ pub fn server(kind: DatabaseKind) -> LocalServer {
 
 /// One with a copy of the population that is made once for all tests of a run.
 pub fn populated_server(kind: DatabaseKind) -> (LocalServer, Connect) {
+    populated_server_with(kind, settings(kind))
+}
+
+/// The same with settings of its own, which the population was made without.
+pub fn populated_server_with(kind: DatabaseKind, settings: &[&str]) -> (LocalServer, Connect) {
     let shared =
         of_this_run(Path::new(env!("CARGO_TARGET_TMPDIR")), &format!("populated-{kind:?}"), |made| {
             let server = server(kind);
             populated(&server);
             server.keep(&made.join("data")).unwrap();
         });
-    let server = LocalServer::start_from(kind, settings(kind), &shared.folder.join("data")).unwrap();
+    let server = LocalServer::start_from(kind, settings, &shared.folder.join("data")).unwrap();
     let connect = server.connect();
     (server, connect)
 }

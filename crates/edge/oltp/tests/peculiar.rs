@@ -5,7 +5,9 @@ use virtbench_oltp::{
 };
 use virtbench_record::{DatabaseKind, OltpPlan};
 
-use crate::databases::{NEVER, POPULATION, loaded, plan, populated, populated_server, server};
+use crate::databases::{
+    NEVER, POPULATION, loaded, plan, populated, populated_server, populated_server_with, server,
+};
 
 /// How a load of such a user ended, in the words that a user sees.
 fn ended(connect: &Connect, load: &OltpPlan) -> String {
@@ -105,8 +107,7 @@ fn mariadb_says_what_it_refuses() {
 #[test]
 fn users_who_think_outlast_the_servers_limits_for_idle_connections() {
     let settings = ["fsync=off", "idle_session_timeout=1s", "idle_in_transaction_session_timeout=1s"];
-    let server = LocalServer::start(DatabaseKind::PostgreSql, &settings).unwrap();
-    let connect = populated(&server);
+    let (_server, connect) = populated_server_with(DatabaseKind::PostgreSql, &settings);
     let outcome = loaded(&connect, &OltpPlan { think_factor: Some(0.15), time_ns: 4_000_000_000, ..plan() });
     assert_eq!((outcome.failed(), outcome.ended_by), (0, None));
 }

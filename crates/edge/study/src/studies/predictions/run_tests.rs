@@ -231,8 +231,8 @@ fn an_application_is_predicted_for_every_other_storage_from_what_it_does_on_the_
         .iter()
         .map(|one| (one.storage.as_deref(), (1000.0 * one.predicted / one.reference).round()))
         .collect();
-    // Of a second it waits for a half, which takes twice and five times as long.
-    assert_eq!(tried, [(Some("slow"), 667.0), (Some("slower"), 333.0)]);
+    // Of a second two processors compute for a quarter; it waits for three, which take twice and five times as long.
+    assert_eq!(tried, [(Some("slow"), 571.0), (Some("slower"), 250.0)]);
     assert_eq!(untried(folder.provenance(), folder.records()), ["xz"], "on none of them");
     let failed = |note: &&String| note.starts_with("Trial 1 of xz on slow");
     assert_eq!(folder.provenance().notes.iter().filter(failed).count(), 2);

@@ -153,7 +153,7 @@ fn is_zero(value: &u64) -> bool {
     *value == 0
 }
 
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 

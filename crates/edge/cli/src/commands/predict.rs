@@ -18,7 +18,7 @@ use virtbench_study::{
 };
 
 use crate::applications::with_progress;
-use crate::args::predict::PredictArgs;
+use crate::args::predict::{PredictArgs, VerifyArgs};
 use crate::commands::profile;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::say::print_json;
@@ -55,8 +55,8 @@ pub fn execute(args: &PredictArgs) -> Outcome {
     let verified = if args.verify.verify {
         let vcpus = args.vcpus.or(costs.as_ref().map(|costs| costs.vcpus)).unwrap_or(1);
         let options = args.vm.options(vcpus, args.vm.folder()?)?;
-        let inputs =
-            VerifyInputs { with: &args.verify.with, disk_from: args.verify.disk_from.as_deref(), runs: 1 };
+        let VerifyArgs { with, disk_from, .. } = &args.verify;
+        let inputs = VerifyInputs { with: with.clone(), disk_from: disk_from.as_deref(), runs: 1 };
         let verified = with_progress(|progress| verify(&profile, &options, &inputs, progress))?;
         if let Some([user, system]) = verified.machine_percent {
             prediction.cautions.push(format!(

@@ -182,13 +182,13 @@ fn an_application_is_predicted_for_storages_and_the_slow_ones_are_told_apart() {
         assert!(!is_limited || (predicted / truth - 1.0).abs() < 0.5, "{trial}");
     }
     let page = fs::read_to_string(out.join("report.html")).unwrap();
-    assert!(page.contains("dd on virtio-blk,delay=5ms") && page.contains("the better one"), "{page}");
+    assert!(
+        page.contains("dd on virtio-blk,delay=5ms") && page.contains("the better one was named"),
+        "{page}"
+    );
     let again = run(&["study", "predictions", "--again", "--json", "--out", out.to_str().unwrap()]);
     assert_eq!(again.json()["trials"], found["trials"]);
-    let left: Vec<&str> =
-        LEFT.iter().map(|name| if *name == "costs.json" { "storages.json" } else { name }).collect();
-    let mut left: Vec<&str> =
-        left.into_iter().map(|name| if name == "costs-1.json" { "storages-1.json" } else { name }).collect();
+    let mut left = LEFT.map(|name| name.replace("costs", "storages"));
     left.sort_unstable();
     assert_eq!(names(&out), left, "no disk of a VM, nothing half-made");
 }

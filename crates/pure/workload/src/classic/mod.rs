@@ -18,6 +18,7 @@ use kinds::{check, plain};
 pub use notation::{WorkloadSyntaxError, names_command, parse_workload, with_options};
 
 use crate::files::FileSpec;
+use crate::load::is_default;
 
 /// The most threads a workload can have.
 pub const MAX_THREADS: u32 = 1024;
@@ -98,7 +99,7 @@ pub struct WorkloadSpec {
     /// What is run.
     pub workload: Workload,
     /// How often it is run before measuring, so that what it reads is in memory as far as there is room.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub warm_ups: u32,
     /// How often it is run, one sample of every figure each ([Multi-VM 2010]: five).
     pub runs: u32,
@@ -125,11 +126,6 @@ pub struct WorkloadSpec {
     /// Whether its system calls are counted, which makes each of them slower.
     #[serde(default)]
     pub count: bool,
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref)] // as serde calls it
-fn is_none(count: &u32) -> bool {
-    *count == 0
 }
 
 impl WorkloadSpec {

@@ -56,17 +56,15 @@ impl WorkloadMachine {
 
     /// The agent on this host, with its files in `folder`.
     pub(super) fn native(folder: PathBuf) -> Result<Self, ApplicationsError> {
-        Ok(Self { machine: Native::new("native", folder).start()?, delayed: None, disk: Disk(None) })
+        Ok(Self::new(Native::new("native", folder).start()?))
     }
 
     /// The same where system calls are counted, readings of the clock among them.
     pub(super) fn native_counting(folder: PathBuf) -> Result<Self, ApplicationsError> {
-        let machine = Native::new("native", folder).without_vdso().start()?;
-        Ok(Self { machine, delayed: None, disk: Disk(None) })
+        Ok(Self::new(Native::new("native", folder).without_vdso().start()?))
     }
 
-    /// A machine that runs already.
-    #[cfg(test)]
+    /// A machine that runs already, without a disk of ours.
     pub(super) fn new(machine: Box<dyn Machine>) -> Self {
         Self { machine, delayed: None, disk: Disk(None) }
     }

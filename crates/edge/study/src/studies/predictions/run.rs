@@ -174,14 +174,14 @@ fn basis(
     brought: Option<&Costs>,
     progress: &mut Progress<'_>,
 ) -> Result<(Basis, BasisAge), ApplicationsError> {
-    if let Some(known) = kept.basis(plan)? {
+    if let Some(known) = kept.basis(plan, None)? {
         return Ok((known, BasisAge::Earlier));
     }
     let (basis, age) = match brought {
         Some(brought) => (Basis::Costs(Box::new(brought.clone())), BasisAge::Earlier),
         None => (sides.basis(progress)?, BasisAge::Now),
     };
-    kept.keep_basis(plan, &basis)?;
+    kept.keep_basis(plan, None, &basis)?;
     Ok((basis, age))
 }
 
@@ -194,14 +194,14 @@ fn basis_at(
     number: u32,
     progress: &mut Progress<'_>,
 ) -> Result<Basis, ApplicationsError> {
-    if let Some(known) = kept.basis_at(plan, number)? {
+    if let Some(known) = kept.basis(plan, Some(number))? {
         return Ok(known);
     }
     let mut now = basis.clone();
     if age == BasisAge::Earlier {
         sides.renew(&mut now, progress)?;
     }
-    kept.keep_basis_at(plan, number, &now)?;
+    kept.keep_basis(plan, Some(number), &now)?;
     Ok(now)
 }
 
@@ -359,8 +359,8 @@ pub fn predict_again(
             )
         };
         let profile = kept.profile(&one.case, one.trial)?.ok_or_else(|| lost("the profile"))?;
-        let then = match kept.basis_at(&plan, one.trial)? {
-            None => kept.basis(&plan)?,
+        let then = match kept.basis(&plan, Some(one.trial))? {
+            None => kept.basis(&plan, None)?,
             then => then,
         };
         let then = then.ok_or_else(|| lost(&format!("{}.json", Basis::file(&plan))))?;
@@ -392,27 +392,25 @@ impl Kept {
         Self(folder.to_owned())
     }
 
-    /// What predictions are made from, as it was measured at first; nothing before that.
-    fn basis(&self, plan: &PredictionsPlan) -> Result<Option<Basis>, ApplicationsError> {
-        read_basis(plan, &self.basis_path(plan, None))
+    /// What predictions are made from as it was at a trial, or at first where none is said; nothing before that.
+    fn basis(&self, plan: &PredictionsPlan, trial: Option<u32>) -> Result<Option<Basis>, ApplicationsError> {
+        let path = self.basis_path(plan, trial);
+        let Some(bytes) = read(&path)? else { return Ok(None) };
+        Basis::parse(plan, &bytes).map(Some).map_err(|why| damaged(&path, &why))
     }
 
-    fn keep_basis(&self, plan: &PredictionsPlan, basis: &Basis) -> Result<(), ApplicationsError> {
-        write_basis(&self.basis_path(plan, None), basis)
-    }
-
-    /// The same as it was at a trial.
-    fn basis_at(&self, plan: &PredictionsPlan, trial: u32) -> Result<Option<Basis>, ApplicationsError> {
-        read_basis(plan, &self.basis_path(plan, Some(trial)))
-    }
-
-    fn keep_basis_at(
+    fn keep_basis(
         &self,
         plan: &PredictionsPlan,
-        trial: u32,
+        trial: Option<u32>,
         basis: &Basis,
     ) -> Result<(), ApplicationsError> {
-        write_basis(&self.basis_path(plan, Some(trial)), basis)
+        let path = self.basis_path(plan, trial);
+        match basis {
+            Basis::Costs(costs) => write_whole(&path, costs)?,
+            Basis::Storages(storages) => write_whole(&path, storages)?,
+        }
+        Ok(())
     }
 
     fn basis_path(&self, plan: &PredictionsPlan, trial: Option<u32>) -> PathBuf {
@@ -511,19 +509,6 @@ fn read(path: &Path) -> Result<Option<Vec<u8>>, ApplicationsError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(folder_error("read", path, error)),
     }
-}
-
-fn read_basis(plan: &PredictionsPlan, path: &Path) -> Result<Option<Basis>, ApplicationsError> {
-    let Some(bytes) = read(path)? else { return Ok(None) };
-    Basis::parse(plan, &bytes).map(Some).map_err(|why| damaged(path, &why))
-}
-
-fn write_basis(path: &Path, basis: &Basis) -> Result<(), ApplicationsError> {
-    match basis {
-        Basis::Costs(costs) => write_whole(path, costs)?,
-        Basis::Storages(storages) => write_whole(path, storages)?,
-    }
-    Ok(())
 }
 
 #[cfg(test)]

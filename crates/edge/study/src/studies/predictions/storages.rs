@@ -1,16 +1,17 @@
 //! Applications in VMs that differ in their storage alone: how fast each storage is, what applications do on the first, and on the others.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use virtbench_record::{Case, DirectionStats, LoadOutcome, OperationSpeed, Profile, StorageSpeed};
+use virtbench_record::{
+    Case, DirectionStats, LoadOutcome, OperationSpeed, Profile, Source, Sourced, StorageSpeed,
+};
 use virtbench_workload::{AccessLine, AccessSpec, LoadSpec};
 
 use super::basis::Basis;
 use super::error::ApplicationsError;
 use super::machine::{VmOptions, WorkloadMachine, find_guests};
-use super::metric::middle;
 use super::storage::Storage;
-use super::trials::{TrialSides, own_profile};
+use super::trials::{TrialSides, agent_profile};
 use super::verify::{Verified, VerifyInputs, VmRun, run_in_vm, verify};
 use crate::runner::progress::Progress;
 
@@ -72,15 +73,12 @@ impl TrialSides for StorageVms {
         runs: u32,
         progress: &mut Progress<'_>,
     ) -> Result<Profile, ApplicationsError> {
-        let with: Vec<PathBuf> = case.with.iter().map(PathBuf::from).collect();
-        let inputs = VerifyInputs { with: &with, disk_from: Some(prepared), runs };
-        let options = VmOptions { storage: self.storages[0].clone(), ..self.options.clone() };
-        let (all, _) = run_in_vm(&case.command, case.metric.as_deref(), &options, &inputs, progress)?;
-        let counts = middle(all, |run| run.capacity.value);
-        let VmRun { capacity, outcome, host } =
-            counts.ok_or_else(|| ApplicationsError::Measured("nothing was run in the VM".into()))?;
-        let profile = own_profile(case, capacity, outcome, 0.0)?;
-        Ok(Profile { host_use: Some(host), ..profile })
+        let inputs = VerifyInputs::of_case(case, prepared, runs);
+        let options = self.on(&self.storages[0]);
+        let (run, _) = run_in_vm(&case.command, case.metric.as_deref(), &options, &inputs, progress)?;
+        let VmRun { capacity, outcome, host } = run;
+        let profile = agent_profile(case, capacity, outcome, 0.0)?;
+        Ok(Profile { host_use: Some(host), ..with_accounts_of_machine(profile) })
     }
 
     fn verify(
@@ -92,10 +90,23 @@ impl TrialSides for StorageVms {
         runs: u32,
         progress: &mut Progress<'_>,
     ) -> Result<Verified, ApplicationsError> {
-        let with: Vec<PathBuf> = case.with.iter().map(PathBuf::from).collect();
-        let inputs = VerifyInputs { with: &with, disk_from: Some(prepared), runs };
         let missing = || ApplicationsError::Input("no storage is named: a defect".into());
-        verify(profile, &self.find(subject.ok_or_else(missing)?)?, &inputs, progress)
+        let options = self.find(subject.ok_or_else(missing)?)?;
+        verify(profile, &options, &VerifyInputs::of_case(case, prepared, runs), progress)
+    }
+}
+
+/// A profile whose figures are those of the whole VM, in which nothing else runs: the agent's own are not a program's.
+fn with_accounts_of_machine(profile: Profile) -> Profile {
+    let Some(seen) = profile.footprint.value() else { return profile };
+    let [user, system] = seen.cpu_ns.map(|ns| 100.0 * ns as f64 / seen.elapsed_ns.max(1) as f64);
+    let operations = seen.disks.map_or(0, |disks| disks.operations());
+    let rate = operations as f64 * 1e9 / seen.elapsed_ns.max(1) as f64;
+    Profile {
+        io_per_second: Sourced::known(rate, Source::BlockStatistics),
+        cpu_user_percent: Sourced::known(user, Source::PerfEvents),
+        cpu_system_percent: Sourced::known(system, Source::PerfEvents),
+        ..profile
     }
 }
 

@@ -1,7 +1,7 @@
 //! Both sides of a trial, as they really are: an application profiled on this host, and run in a VM on it.
 
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::thread;
@@ -142,9 +142,7 @@ impl TrialSides for HostAndVm {
         runs: u32,
         progress: &mut Progress<'_>,
     ) -> Result<Verified, ApplicationsError> {
-        let with: Vec<PathBuf> = case.with.iter().map(PathBuf::from).collect();
-        let inputs = VerifyInputs { with: &with, disk_from: Some(prepared), runs };
-        verify(profile, &self.options, &inputs, progress)
+        verify(profile, &self.options, &VerifyInputs::of_case(case, prepared, runs), progress)
     }
 }
 
@@ -207,7 +205,7 @@ pub(super) fn profile_natively(
         let threads_s = (kernel_threads_s() - before_s).max(0.0);
         machine.end();
         let (outcome, host) = measured?;
-        let profile = own_profile(case, run_capacity(&outcome, None, "natively")?, outcome, threads_s)?;
+        let profile = agent_profile(case, run_capacity(&outcome, None, "natively")?, outcome, threads_s)?;
         return Ok(Profile { host_use: Some(host), ..profile });
     }
     let inputs = CommandProfile {
@@ -226,7 +224,7 @@ pub(super) fn profile_natively(
 }
 
 /// What the agent's own accounts say of a run, during which the kernel's threads computed so long besides.
-pub(super) fn own_profile(
+pub(super) fn agent_profile(
     case: &Case,
     capacity: Capacity,
     outcome: WorkloadOutcome,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use virtbench_lab::pack;
-use virtbench_record::{Capacity, Footprint, GuestFacts, HostUse, Profile, WorkloadOutcome};
+use virtbench_record::{Capacity, Case, Footprint, GuestFacts, HostUse, Profile, WorkloadOutcome};
 use virtbench_workload::{CommandSpec, Workload, WorkloadSpec};
 
 use super::error::ApplicationsError;
@@ -26,14 +26,21 @@ pub struct Verified {
 }
 
 /// What the application is given in the VM.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct VerifyInputs<'a> {
     /// Files and folders that it needs there besides its libraries.
-    pub with: &'a [PathBuf],
+    pub with: Vec<PathBuf>,
     /// What the VM's disk begins with a copy of.
     pub disk_from: Option<&'a Path>,
     /// How often it is run, one run after the other; the one in the middle counts.
     pub runs: u32,
+}
+
+impl<'a> VerifyInputs<'a> {
+    /// Those of a case that begins with a copy of the folder `prepared`, for so many runs.
+    pub(super) fn of_case(case: &Case, prepared: &'a Path, runs: u32) -> Self {
+        Self { with: case.with.iter().map(PathBuf::from).collect(), disk_from: Some(prepared), runs }
+    }
 }
 
 /// Runs the profile's application in a VM.
@@ -57,10 +64,8 @@ pub fn verify(
             "--verify: the profile does not say what its capacity is read from: make one with --metric",
         ));
     }
-    let (all, guest) = run_in_vm(&profile.command, profile.metric.as_deref(), options, inputs, progress)?;
-    let counts = middle(all, |run| run.capacity.value);
-    let VmRun { capacity, outcome, host } =
-        counts.ok_or_else(|| ApplicationsError::Measured("nothing was run in the VM".into()))?;
+    let (run, guest) = run_in_vm(&profile.command, profile.metric.as_deref(), options, inputs, progress)?;
+    let VmRun { capacity, outcome, host } = run;
     let percent = |seen: Footprint| seen.cpu_ns.map(|ns| 100.0 * ns as f64 / seen.elapsed_ns.max(1) as f64);
     Ok(Verified {
         capacity: capacity.value,
@@ -78,17 +83,18 @@ pub(super) struct VmRun {
     pub(super) host: HostUse,
 }
 
-/// Runs a command in a VM of its own as often as `inputs` says, its capacity read by `metric` where it is no workload of our own.
+/// Runs a command in a VM of its own as often as `inputs` says, its capacity read by `metric` where it is no workload of our own; the run in
+/// the middle.
 pub(super) fn run_in_vm(
     command: &[String],
     metric: Option<&str>,
     options: &VmOptions,
     inputs: &VerifyInputs<'_>,
     progress: &mut Progress<'_>,
-) -> Result<(Vec<VmRun>, Option<GuestFacts>), ApplicationsError> {
+) -> Result<(VmRun, Option<GuestFacts>), ApplicationsError> {
     let spec = agent_workload(command, options.limit_ns);
     let is_command = matches!(spec.workload, Workload::Command(_));
-    let carried = if is_command { pack(&command[0], inputs.with) } else { Ok(Vec::new()) };
+    let carried = if is_command { pack(&command[0], &inputs.with) } else { Ok(Vec::new()) };
     let carried = carried.map_err(|error| ApplicationsError::Target(error.into()))?;
     let metric = match metric {
         Some(metric) => {
@@ -105,7 +111,9 @@ pub(super) fn run_in_vm(
     };
     let all: Result<Vec<VmRun>, ApplicationsError> = (0..inputs.runs.max(1)).map(run).collect();
     machine.end();
-    Ok((all?, guest))
+    let counts = middle(all?, |run| run.capacity.value);
+    let counts = counts.ok_or_else(|| ApplicationsError::Measured("nothing was run in the VM".into()))?;
+    Ok((counts, guest))
 }
 
 /// The capacity of a run `place`, in the VM or natively; a workload of our own has no metric.

@@ -25,6 +25,7 @@ pub use crate::quantity::{Direction, Quantity};
 use self::change::Sides;
 use self::compared::unjudged;
 use crate::host_load::{LoadSample, busier};
+use crate::interval::geometric_mean;
 use crate::pairwise::{LEVEL, Margin};
 use crate::quantity::is_worst;
 
@@ -189,6 +190,20 @@ fn changed_environment(
     environment
 }
 
+/// The values of both sides at a point: of each repetition, or where both have several runs of each run, its mean. What differs from run to
+/// run is in all repetitions of a run alike.
+fn values(quantity: Quantity, sides: [&Repetitions<'_>; 2]) -> [Vec<f64>; 2] {
+    let of_run = |run: &Vec<&PointRecord>| {
+        run.iter().filter_map(|record| quantity.value(record)).collect::<Vec<f64>>()
+    };
+    let runs = sides.map(|runs| runs.iter().map(of_run).filter(|run| !run.is_empty()).collect::<Vec<_>>());
+    let is_alive = |value: &f64| !is_worst(*value, quantity.better());
+    if runs.iter().any(|side| side.len() < 2) || !runs.iter().flatten().flatten().all(is_alive) {
+        return runs.map(|side| side.concat());
+    }
+    runs.map(|side| side.iter().map(|run| geometric_mean(run)).collect())
+}
+
 /// What the values of both sides at a point come to.
 fn compared(
     name: &str,
@@ -197,10 +212,7 @@ fn compared(
     sides: [&Repetitions<'_>; 2],
     rules: &Rules<'_>,
 ) -> Option<Sides> {
-    let values = sides.map(|runs| {
-        let records = runs.iter().flatten();
-        records.filter_map(|record| quantity.value(record)).collect::<Vec<f64>>()
-    });
+    let values = values(quantity, sides);
     let found = Sides::new(quantity.better(), [&values[0], &values[1]])?;
     let Sides::Ratio(ratio) = found else { return Some(found) };
     let runs = sides.map(Vec::len);

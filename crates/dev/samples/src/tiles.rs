@@ -63,6 +63,7 @@ pub fn plan(tiles: TileNumbers) -> TilesPlan {
         seed: 1,
         accelerator: "tcg".into(),
         infrastructure: None,
+        predict: false,
     }
 }
 
@@ -93,5 +94,5 @@ pub fn record(tiles: u32, repetition: u32, rates: [f64; 2]) -> TilesRecord {
         infrastructure: None,
         void: Vec::new(),
     };
-    TilesRecord::new(TilesKey { tiles, repetition }, 0, Status::measured(measured))
+    TilesRecord::new(TilesKey::together(tiles, repetition), 0, Status::measured(measured))
 }

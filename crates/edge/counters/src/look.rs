@@ -83,6 +83,7 @@ impl Look {
             functions: BTreeMap::new(),
             disks: disk_counts(),
             crossings: counters.and_then(CrossingCounters::read),
+            translated_ns: None,
         })
     }
 
@@ -103,6 +104,7 @@ impl Look {
             functions: self.functions(),
             disks: later.disks.zip(earlier.disks).map(|(now, then)| now.since(&then)),
             crossings: later.crossings.zip(earlier.crossings).map(|(now, then)| now.since(&then)),
+            translated_ns: None,
         }
     }
 

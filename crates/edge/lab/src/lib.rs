@@ -38,6 +38,7 @@ mod qemu_tools;
 mod qmp;
 mod remote;
 mod start_folder;
+mod translator;
 mod uml;
 mod vm;
 
@@ -96,6 +97,7 @@ pub use qemu_tools::{
 pub use remote::{
     AddressError, LoopbackKeys, LoopbackSshd, Ssh, SshAddress, SshAppliances, SshHost, check_ssh_host,
 };
+pub use translator::Translator;
 pub use uml::{
     Uml, UmlConfig, UmlDisk, UmlDiskKind, UmlError, UmlGuest, UmlImage, UmlInterface, UmlKernel, probe_uml,
     uml_processor,

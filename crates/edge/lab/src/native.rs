@@ -15,6 +15,7 @@ use crate::connection::{Connection, ConnectionError};
 use crate::descriptors::MemoryFile;
 use crate::machine::{Environment, LabError, Machine};
 use crate::process::{AgentProcess, MachineError};
+use crate::translator::Translator;
 
 /// Loads are applied to a file or device of this host.
 #[derive(Debug)]
@@ -22,13 +23,14 @@ pub struct Native {
     name: String,
     target: PathBuf,
     without_vdso: bool,
+    translator: Option<Translator>,
 }
 
 impl Native {
     /// Loads `target`, which must be UTF-8 to travel to the agent.
     #[must_use]
     pub fn new(name: &str, target: PathBuf) -> Self {
-        Self { name: name.to_owned(), target, without_vdso: false }
+        Self { name: name.to_owned(), target, without_vdso: false, translator: None }
     }
 
     /// The same with an agent for which, and for whose programs, each reading of the clock is a system call, so that it is counted with the
@@ -36,6 +38,13 @@ impl Native {
     #[must_use]
     pub fn without_vdso(mut self) -> Self {
         self.without_vdso = true;
+        self
+    }
+
+    /// The same with an agent whose programs run under this translator; the agent itself does not.
+    #[must_use]
+    pub fn translated(mut self, translator: Translator) -> Self {
+        self.translator = Some(translator);
         self
     }
 }
@@ -61,12 +70,13 @@ struct NativeMachine {
 
 impl NativeMachine {
     fn start(native: &Native) -> Result<Self, MachineError> {
-        let Native { name, target, without_vdso } = native;
+        let Native { name, target, without_vdso, translator } = native;
+        let program = own_agent()?;
         let agent = NativeAgent::start("--fd", Vec::new(), |command| {
             if *without_vdso {
                 hide_vdso(command);
             }
-            Ok(())
+            translator.as_ref().map_or_else(|| Ok(Vec::new()), |translator| translator.wrap(command, program))
         })?;
         tracing::info!(name, process = agent.process.id(), target = %target.display(), "the native agent answers");
         Ok(Self { name: name.clone(), target: target.clone(), agent })
@@ -138,11 +148,11 @@ pub(crate) struct NativeAgent {
 
 impl NativeAgent {
     /// Starts it with `flag`, before the number of its socket and those of the `further` descriptors that it inherits; `adapt`
-    /// changes the command before that.
+    /// changes the command before that, and gives what else is to be inherited.
     pub(crate) fn start(
         flag: &str,
         further: Vec<OwnedFd>,
-        adapt: impl FnOnce(&mut Command) -> io::Result<()>,
+        adapt: impl FnOnce(&mut Command) -> io::Result<Vec<OwnedFd>>,
     ) -> Result<Self, MachineError> {
         let failed = |source: io::Error| MachineError::Start { program: "virtbench-agent".into(), source };
         let program = MemoryFile::new("virtbench-agent", own_agent()?).map_err(failed)?;
@@ -152,7 +162,7 @@ impl NativeAgent {
         let mut inherited = vec![agent_end];
         inherited.extend(further);
         command.arg(flag).args(inherited.iter().map(|one| one.as_raw_fd().to_string()));
-        adapt(&mut command).map_err(failed)?;
+        inherited.extend(adapt(&mut command).map_err(failed)?);
         inherited.push(program_fd);
         let mut process = AgentProcess::spawn(command, inherited, "the native agent")?;
         let greeting = connection.greet(LIMIT).map_err(|error| process.explain(error))?;

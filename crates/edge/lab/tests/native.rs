@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use virtbench_agent::now_ns;
 use virtbench_agent::protocol::TargetRef;
-use virtbench_lab::{Environment, Machine, Native, TimeLimits, measure};
+use virtbench_lab::{Environment, Machine, Native, TimeLimits, Translator, measure};
 use virtbench_workload::{CommandSpec, Workload, WorkloadSpec};
 
 fn start() -> Box<dyn Machine> {
@@ -68,4 +68,27 @@ fn readings_of_the_clock_are_system_calls_of_an_agent_without_a_vdso() {
     let native = || Native::new("native", folder.path().to_owned());
     let [with, without] = [native(), native().without_vdso()].map(calls);
     assert!(without >= with + READINGS, "{without} calls, {with} with a vDSO");
+}
+
+/// A loop of an interpreter, behind a script and another program, so that what programs start is translated as well.
+#[test]
+fn programs_under_the_translator_take_several_times_as_long_and_nothing_of_it_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let count = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
+    let words = ["sh", "-c", &format!("env sh -c '{count}'; true")].map(str::to_owned).into();
+    let spec = WorkloadSpec { runs: 1, ..WorkloadSpec::new(Workload::Command(CommandSpec::new(words))) };
+    let user_ns = |native: Native| {
+        let mut machine = { native }.start().unwrap_or_else(|error| panic!("{error}"));
+        let (limits, process) = (TimeLimits::default(), machine.processes()[0]);
+        let (_, measured) = measure(&mut *machine, spec.clone(), limits, &AtomicBool::new(false)).unwrap();
+        machine.shut_down();
+        assert!(!fs::exists(format!("/proc/{process}")).unwrap());
+        assert_eq!(measured.outcome.errors, 0, "{:?}", measured.outcome);
+        measured.outcome.metric("elapsed").unwrap().mean
+    };
+    let native = || Native::new("native", folder.path().to_owned());
+    let translator = Translator::find().unwrap();
+    let [plain, translated] = [native(), native().translated(translator)].map(user_ns);
+    assert!(translated > 2.0 * plain, "{translated} s translated, {plain} s");
+    assert!(!fs::exists("/proc/sys/fs/binfmt_misc/virtbench").unwrap(), "a rule for the whole machine");
 }

@@ -71,7 +71,7 @@
 //! let recipe = |name: &str| supplied::find(name).ok_or("no such recipe")?.recipe().map_err(|error| error.to_string());
 //! let recipes = file.members.iter().map(|member| recipe(&member.appliance)).collect::<Result<_, String>>()?;
 //! let tiles = TilesOptions {
-//!     file, recipes, place: MemberPlace::Vm, tiles: TileNumbers::Given(vec![1, 2]), network: None, repetitions: 3,
+//!     file, recipes, place: MemberPlace::Vm, tiles: TileNumbers::Given(vec![1, 2]), network: None, predict: false, repetitions: 3,
 //!     ramp_ns: 20_000_000_000, time_ns: 60_000_000_000, energy: None, seed: 1, infrastructure: None,
 //!     guests: GuestChoice::default(), target_dir: None, program: Some("/usr/bin/virtbench".into()),
 //! };

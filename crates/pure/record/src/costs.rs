@@ -132,6 +132,18 @@ impl ReferenceRun {
         self.footprint.crossings = counted.footprint.crossings.map(|crossings| crossings.scaled(times));
     }
 
+    /// Takes over how long the user code of another run of the same took under a translator, as much as belongs to its own operations.
+    pub fn take_translation(&mut self, translated: &Self) {
+        let times = self.operations() / translated.operations();
+        self.footprint.translated_ns = scaled_ns(translated.footprint.cpu_ns[0], times);
+    }
+
+    /// Takes over how many times as long the user code of another run of the same took under a translator.
+    pub fn keep_translation(&mut self, earlier: &Self) {
+        let times = earlier.footprint.translation();
+        self.footprint.translated_ns = times.and_then(|times| scaled_ns(self.footprint.cpu_ns[0], times));
+    }
+
     /// Processor time of an operation in seconds, by the place in [`Footprint::cpu_ns`]. `None` where it is less than the
     /// kernel's accounts can tell.
     #[must_use]
@@ -140,6 +152,13 @@ impl ReferenceRun {
         let known = cpu_ns[place] >= GRAIN_NS && *elapsed_ns > 0;
         known.then(|| cpu_ns[place] as f64 / 1e9 / self.operations())
     }
+}
+
+/// So many times as long; nothing where that is no time.
+#[must_use]
+pub fn scaled_ns(ns: u64, times: f64) -> Option<u64> {
+    let seconds = std::time::Duration::from_nanos(ns).as_secs_f64() * times;
+    std::time::Duration::try_from_secs_f64(seconds).ok().and_then(|time| u64::try_from(time.as_nanos()).ok())
 }
 
 /// An application that was run on both machines, so that others can be compared with it.

@@ -24,7 +24,24 @@ pub struct Footprint {
     /// How often the kernel was entered; nothing where that was not counted, which makes each system call slower.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub crossings: Option<Crossings>,
+    /// Time that its user code takes under QEMU's translator of instructions on the same machine, in nanoseconds; nothing where that was not
+    /// tried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub translated_ns: Option<u64>,
 }
+
+impl Footprint {
+    /// How many times as long its user code takes under the translator; nothing where that was not tried, or there is too little to tell.
+    #[must_use]
+    pub fn translation(&self) -> Option<f64> {
+        let [user_ns, _] = self.cpu_ns;
+        let translated_ns = self.translated_ns.filter(|ns| *ns > 0 && user_ns >= TOLD_NS)?;
+        Some(translated_ns as f64 / user_ns as f64)
+    }
+}
+
+/// Less user code than this is within the grain of the kernel's accounts, in nanoseconds.
+const TOLD_NS: u64 = 50_000_000;
 
 /// Operations of all whole disks of a machine together (the kernel's iostats.rst).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -55,7 +55,7 @@ pub use application_study_plan::{
 pub use colocation::{MemberMeasured, MemberRecord, MemberStart, MemberStatus, SetRecord, SetStart};
 pub use colocation_plan::{ColocationPlan, Home, MemberPlan, SetPlan, SetRole};
 pub use costs::{
-    COSTS_FORMAT, Cost, CostPart, Costs, CostsError, CostsOrigin, LeftOut, Reference, ReferenceRun,
+    COSTS_FORMAT, Cost, CostPart, Costs, CostsError, CostsOrigin, LeftOut, Reference, ReferenceRun, scaled_ns,
 };
 pub use desktops::{
     DesktopAgreement, DesktopDone, DesktopEcho, DesktopGone, DesktopGroupNumbers, DesktopOperationNumbers,
@@ -96,7 +96,9 @@ pub use outcome::{
     Damage, DamagedBlock, DirectionStats, InFlightAtEnd, Interval, LoadOutcome, OpenLoop, Replayed,
     TakenHistogram, TargetFacts, TargetKind, Verification,
 };
-pub use papers::{ClaimFinding, ClaimVerdict, JudgedClaim, PapersSummary};
+pub use papers::{
+    ClaimFinding, ClaimVerdict, JudgedClaim, PaperTable, PaperTableCell, PaperTableRow, PapersSummary,
+};
 pub use plan::{ComparePlan, GridPlan, Plan};
 pub use platform_plan::{PlatformDomain, PlatformPlan, PlatformReference, PlatformRun};
 pub use point::{
@@ -137,8 +139,9 @@ pub use tiles_plan::{
     TileClient, TileLevels, TileLoad, TileLoadKind, TileMemberPlan, TileNumbers, TilesHost, TilesPlan,
 };
 pub use tiles_study::{
-    PowerSample, TileBreach, TileDone, TileEnergy, TileHostNumbers, TileHostSecond, TileMemberMeasured,
-    TileSecond, TileVoid, TilesFailureDetail, TilesKey, TilesMeasured, TilesRecord, TilesStudySummary,
+    PowerSample, TileAlone, TileBreach, TileDone, TileEnergy, TileHostNumbers, TileHostSecond,
+    TileMemberMeasured, TilePredicted, TilePredictedMember, TilePredictionErrors, TileSecond, TileVoid,
+    TilesFailureDetail, TilesKey, TilesMeasured, TilesRecord, TilesStudySummary,
 };
 pub use users::{UsersOpenLoop, UsersOperation, UsersOutcome, UsersPlan, UsersSecond, UsersService};
 pub use workload::{Better, CommandEnd, JobOutcome, Metric, Sample, WorkloadOutcome, idle_percent};

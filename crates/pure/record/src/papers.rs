@@ -69,6 +69,44 @@ pub struct JudgedClaim {
     pub findings: Vec<ClaimFinding>,
 }
 
+/// A figure of a run in a row of a paper's table.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PaperTableCell {
+    /// `native`, `UML`, `TCG`, `KVM`, or another environment's name.
+    pub platform: String,
+    /// What was measured, in words.
+    pub figure: String,
+}
+
+/// A row of a paper's table.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PaperTableRow {
+    /// What it is of.
+    pub what: String,
+    /// The paper's figure.
+    pub published: String,
+    /// Each platform once, in the order of the runs; nothing where no run measured it.
+    pub found: Vec<PaperTableCell>,
+}
+
+/// A table of a paper, or the figures that it says of a drawing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PaperTable {
+    /// The paper's key in the bibliography.
+    pub paper: String,
+    /// Where in the paper.
+    pub place: String,
+    /// What it shows, with its unit.
+    pub title: String,
+    /// The study that measures it.
+    pub study: String,
+    /// Its rows.
+    pub rows: Vec<PaperTableRow>,
+}
+
 /// Runs beside the papers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -83,4 +121,6 @@ pub struct PapersSummary {
     pub open: usize,
     /// Every conclusion.
     pub claims: Vec<JudgedClaim>,
+    /// Every table.
+    pub tables: Vec<PaperTable>,
 }

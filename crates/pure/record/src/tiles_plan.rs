@@ -183,6 +183,9 @@ pub struct TilesPlan {
     /// Management operations beside the tiles, at a fixed pace; null where the score covers applications only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub infrastructure: Option<OperationsPlan>,
+    /// Whether each member is measured by itself first, and tiles are predicted from that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub predict: bool,
 }
 
 fn user_network() -> String {
@@ -212,6 +215,13 @@ impl TilesPlan {
     #[must_use]
     pub fn memory_of_a_tile(&self) -> u64 {
         self.members.iter().map(|member| member.memory_bytes).fold(0, u64::saturating_add)
+    }
+
+    /// Places of the members that are under load, from 0.
+    #[must_use]
+    pub fn loaded(&self) -> Vec<u32> {
+        let members = (0..).zip(&self.members);
+        members.filter(|(_, member)| member.load.kind != TileLoadKind::Idle).map(|(place, _)| place).collect()
     }
 
     /// The member of this name.

@@ -200,6 +200,17 @@ pub struct TilesFailureDetail {
     pub member: Option<String>,
 }
 
+/// Who is under load where it is not everybody.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum TileAlone {
+    /// Nobody: what the members take that only stand there.
+    Nobody,
+    /// The member at this place of the plan, from 0.
+    Member(u32),
+}
+
 /// So many tiles at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -208,6 +219,23 @@ pub struct TilesKey {
     pub tiles: u32,
     /// Which repetition, from 0.
     pub repetition: u32,
+    /// Who alone is under load, of one tile that stands as a whole; null where everybody is, as tiles are scored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alone: Option<TileAlone>,
+}
+
+impl TilesKey {
+    /// All members of so many tiles under load.
+    #[must_use]
+    pub fn together(tiles: u32, repetition: u32) -> Self {
+        Self { tiles, repetition, alone: None }
+    }
+
+    /// One tile of which somebody alone is under load.
+    #[must_use]
+    pub fn alone(who: TileAlone) -> Self {
+        Self { tiles: 1, repetition: 0, alone: Some(who) }
+    }
 }
 
 /// One line of `results.jsonl` of a study of tiles.
@@ -218,6 +246,12 @@ impl TilesRecord {
     #[must_use]
     pub fn void(&self) -> Option<&[String]> {
         self.measured().map(|measured| measured.void.as_slice()).filter(|void| !void.is_empty())
+    }
+
+    /// Whether all members were under load, as tiles are scored.
+    #[must_use]
+    pub fn is_together(&self) -> bool {
+        self.key.alone.is_none()
     }
 }
 
@@ -230,7 +264,12 @@ impl MeasurementKey for TilesKey {
     }
 
     fn take_histograms(&self, started_unix_ns: u64, measured: &mut TilesMeasured) -> Vec<TakenHistogram> {
-        let tag = format!("{}-tiles/{}", self.tiles, self.repetition);
+        let who = match self.alone {
+            None => String::new(),
+            Some(TileAlone::Nobody) => "-idle".to_owned(),
+            Some(TileAlone::Member(place)) => format!("-alone-{place}"),
+        };
+        let tag = format!("{}-tiles{who}/{}", self.tiles, self.repetition);
         let length_ns = measured.elapsed_ns;
         let member = |one: &mut TileMemberMeasured| {
             let histogram = one.done.as_mut()?.histogram.take()?;
@@ -263,6 +302,52 @@ pub struct TileBreach {
     pub beyond: Option<f64>,
     /// Since when, in nanoseconds since measuring began; null where nobody saw it by the second.
     pub since_ns: Option<u64>,
+}
+
+/// What a member was predicted to do among so many tiles, and what it did in a run: means over the tiles.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TilePredictedMember {
+    /// Its name.
+    pub member: String,
+    /// Operations a second of each, predicted.
+    pub predicted_per_second: f64,
+    /// The same as measured.
+    pub measured_per_second: f64,
+    /// Mean response time, predicted, in nanoseconds; null where it does not keep up with its rate, so that there is none.
+    pub predicted_response_ns: Option<u64>,
+    /// The same as measured; null where a client does not tell it, or it did not keep up.
+    pub measured_response_ns: Option<u64>,
+}
+
+/// So many tiles, predicted from what each member does by itself, and as a run has measured them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TilePredicted {
+    /// Tiles at once.
+    pub tiles: u32,
+    /// Which repetition, from 0.
+    pub repetition: u32,
+    /// Each member that is under load.
+    pub members: Vec<TilePredictedMember>,
+    /// How busy all processors of the host are, predicted, in percent of all of them.
+    pub predicted_busy_percent: f64,
+    /// The same as measured.
+    pub measured_busy_percent: f64,
+}
+
+/// How far predictions of tiles are off, each of a run and member by itself: means of sizes, in percent of what was measured.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TilePredictionErrors {
+    /// Runs that were predicted.
+    pub runs: u32,
+    /// Of operations a second.
+    pub per_second_percent: f64,
+    /// Of mean response times; null where none is known on both sides.
+    pub response_percent: Option<f64>,
+    /// Of how busy the host's processors were.
+    pub busy_percent: f64,
 }
 
 /// What the host had left with so many tiles, means over runs.
@@ -328,4 +413,10 @@ pub struct TilesStudySummary {
     pub energy_unavailable: Option<String>,
     /// Runs that do not count.
     pub void: Vec<TileVoid>,
+    /// Every run of tiles as it was predicted from its members by themselves; empty where these were not measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub predicted: Vec<TilePredicted>,
+    /// How far these are off; null where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prediction_errors: Option<TilePredictionErrors>,
 }

@@ -31,6 +31,7 @@ mod sets;
 mod tables;
 mod takeaway;
 mod tiles;
+mod tiles_predicted;
 mod tiles_study;
 mod trials;
 

@@ -18,6 +18,7 @@ use crate::figures::kind_name;
 use crate::format::{MILLISECOND_NS, SECOND_NS, count, rounded, significant};
 use crate::page::{Head, Section};
 use crate::tiles::{of_tiles, tiles_table};
+use crate::tiles_predicted;
 
 /// What it says, and its figures.
 pub(crate) fn head(
@@ -63,8 +64,9 @@ pub(crate) fn page(provenance: &Provenance, plan: &TilesPlan, records: &[TilesRe
             (tiles_table(&analysis.scored))
         }
         (members.markup())
-        @for record in first_runs(records) { (members_table(plan, record)) }
+        @for (tiles, measured) in firsts(records) { (members_table(plan, tiles, measured)) }
         (infrastructure(plan, records))
+        (tiles_predicted::section(&analysis))
         (breaches(&analysis))
         (host.markup())
         (host_table(&analysis))
@@ -76,24 +78,11 @@ pub(crate) fn page(provenance: &Provenance, plan: &TilesPlan, records: &[TilesRe
     document(&head.title, &provenance.version, &content)
 }
 
-/// The first measured run of each number of tiles, ascending.
-fn first_runs(records: &[TilesRecord]) -> Vec<&TilesRecord> {
-    let mut found: Vec<&TilesRecord> = Vec::new();
-    for record in records.iter().filter(|record| record.measured().is_some() && record.void().is_none()) {
-        if found.iter().all(|other| other.key.tiles != record.key.tiles) {
-            found.push(record);
-        }
-    }
-    found.sort_by_key(|record| record.key.tiles);
-    found
-}
-
-fn members_table(plan: &TilesPlan, record: &TilesRecord) -> Markup {
-    let id = format!("members-{}", record.key.tiles);
-    let members = record.measured().map_or(&[][..], |measured| measured.members.as_slice());
+fn members_table(plan: &TilesPlan, tiles: u32, measured: &TilesMeasured) -> Markup {
+    let id = format!("members-{tiles}");
     html! {
         section aria-labelledby=(id) {
-            h2 id=(id) { "Tile by tile with " (count(record.key.tiles as usize, "tile")) }
+            h2 id=(id) { "Tile by tile with " (count(tiles as usize, "tile")) }
             div.scroll tabindex="0" role="region" aria-label="Tile by tile" {
                 table {
                     thead { tr {
@@ -102,7 +91,7 @@ fn members_table(plan: &TilesPlan, record: &TilesRecord) -> Markup {
                         th.number scope="col" { "percentile, s" } th.number scope="col" { "failed" }
                         th scope="col" { "service levels" } th.number scope="col" { "generator busy, %" }
                     } }
-                    tbody { @for one in members { (member_row(plan, one)) } }
+                    tbody { @for one in &measured.members { (member_row(plan, one)) } }
                 }
             }
         }
@@ -236,6 +225,7 @@ pub(crate) fn of_tiles_study(
             details.extend(others(analysis, first));
         }
     }
+    details.extend(tiles_predicted::in_words(analysis));
     details.extend(energy(analysis));
     details.push(covers(plan, analysis));
     takeaway.details.splice(0..0, details);
@@ -383,7 +373,7 @@ fn cautions(provenance: &Provenance, plan: &TilesPlan, analysis: &TilesStudyAnal
 /// A row for each operation of each run that counts, against the pace. Nothing where no infrastructure load was asked for.
 pub(crate) fn infrastructure(plan: &TilesPlan, records: &[TilesRecord]) -> Markup {
     let Some(load) = &plan.infrastructure else { return html! {} };
-    let counts = records.iter().filter(|record| record.void().is_none());
+    let counts = records.iter().filter(|record| record.is_together() && record.void().is_none());
     let runs: Vec<(&TilesRecord, &OperationsMeasured)> =
         counts.filter_map(|record| Some((record, record.measured()?.infrastructure.as_ref()?))).collect();
     let rounds = load.pace().map_or(0, |(rounds, _)| rounds);
@@ -452,7 +442,7 @@ pub(crate) fn tiles_members(plan: &TilesPlan, records: &[TilesRecord]) -> Option
 /// The first run that counts of each number of tiles, ascending.
 fn firsts(records: &[TilesRecord]) -> Vec<(u32, &TilesMeasured)> {
     let mut runs: Vec<(u32, &TilesMeasured)> = Vec::new();
-    for record in records.iter().filter(|record| record.void().is_none()) {
+    for record in records.iter().filter(|record| record.is_together() && record.void().is_none()) {
         if let Some(measured) = record.measured()
             && runs.iter().all(|(tiles, _)| *tiles != record.key.tiles)
         {

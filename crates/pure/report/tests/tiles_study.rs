@@ -28,7 +28,7 @@ fn plan() -> TilesPlan {
 fn tiles_that_have_no_memory_are_said_not_to_have_started() {
     let why = "9 tiles need 9GiB of memory, and 8GiB are available on this host".to_owned();
     let status = Status::Failed { why: why.clone(), detail: TilesFailureDetail::default() };
-    let record = TilesRecord::new(TilesKey { tiles: 9, repetition: 0 }, 0, status);
+    let record = TilesRecord::new(TilesKey::together(9, 0), 0, status);
     let provenance = synthetic::described(Plan::Tiles(plan()));
     let takeaway = virtbench_report::takeaway(&provenance, &Records::Tiles(vec![record]));
     assert_eq!(takeaway.headline, "No tile fits on vm: 9 tiles could not start, in 1 of 1 run.");

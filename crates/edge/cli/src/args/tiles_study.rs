@@ -63,6 +63,7 @@ Natively (in namespaces of this host) it needs root. The first run builds the ap
 Examples:
   virtbench study tiles
   virtbench study tiles --tiles 1,2 --time 2m --out tiles
+  virtbench study tiles --predict            # what more tiles will do, from each member by itself
   virtbench study tiles --tile my-tile.toml --environment native
   virtbench study tiles --tile my-tile.toml --environment existing   # at = [\"HOST\", ...] for each member
   virtbench study tiles --environment 'libvirt+qemu+ssh://root@hv/system?pool=fast&bridge=br0'
@@ -94,6 +95,9 @@ pub struct TilesStudyArgs {
     /// Repetitions of each number of tiles, each with boots of its own; a number at which a level broke is not repeated by auto
     #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repetitions: u32,
+    /// Measure each member by itself first, and predict every number of tiles from that: the page has predicted beside measured
+    #[arg(long)]
+    pub predict: bool,
     /// Where power is read: rapl, file:PATH (lines of a moment in seconds since 1970, a comma, and watts), or command:WORDS, which
     /// prints watts [default: rapl where the host has it]
     #[arg(long, value_name = "SOURCE")]

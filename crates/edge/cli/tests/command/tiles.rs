@@ -72,6 +72,52 @@ fn tiles_of_different_members_are_scored_natively_and_what_is_there_is_not_measu
 }
 
 #[test]
+fn tiles_are_predicted_from_each_member_by_itself_and_stand_beside_what_was_measured() {
+    let temp = folder();
+    let more = ["--environment", "native", "--tiles", "1,2", "--predict", "--json"];
+    let text = tile(WELL, "least = 40");
+    let (out, finished) = study(temp.path(), "run", &text, &more);
+    assert_eq!(finished.code(), 0, "{finished:?}");
+    let alone: Vec<serde_json::Value> = records(&out).iter().map(|record| record["alone"].clone()).collect();
+    let wanted = [serde_json::json!("nobody"), serde_json::json!({ "member": 0 })];
+    assert_eq!((&alone[..2], alone[2].is_null(), alone.len()), (&wanted[..], true, 4), "{alone:?}");
+    let summary = finished.json();
+    assert_eq!(
+        summary["tiles"]["steps"].as_array().map(Vec::len),
+        Some(2),
+        "members by themselves are no tiles"
+    );
+    let predicted = summary["predicted"].as_array().unwrap();
+    assert_eq!(predicted.len(), 2, "{summary}");
+    for run in predicted {
+        let store = &run["members"][0];
+        assert_eq!(
+            (&store["member"], &store["measured_per_second"]),
+            (&"store".into(), &50.0.into()),
+            "{run}"
+        );
+        // It hardly computes, but what other programs do is in the host's use.
+        assert!(
+            store["predicted_per_second"].as_f64().is_some_and(|rate| (40.0..50.1).contains(&rate)),
+            "{run}"
+        );
+        assert!(store["predicted_response_ns"].as_u64().is_some_and(|ns| ns > 0), "{run}");
+        assert!(run["predicted_busy_percent"].as_f64().is_some_and(|busy| busy > 0.0), "{run}");
+    }
+    assert_eq!(summary["prediction_errors"]["runs"], 2, "{summary}");
+    let page = fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(
+        page.contains("Predicted from each member by itself") && page.contains("store, predicted"),
+        "{page}"
+    );
+    let elsewhere = ["study", "tiles", "--predict", "--environment", "ssh://root@metal/srv?bridge=br0"];
+    let file = temp.path().join("run.toml").display().to_string();
+    let refused = run(&[&elsewhere[..], &["--tile", &file]].concat());
+    assert!(refused.code() == 2 && refused.stderr.contains("--predict: members run on"), "{refused:?}");
+    assert_eq!(left(temp.path(), &out), Vec::<String>::new());
+}
+
+#[test]
 fn a_level_that_cannot_be_met_leaves_no_tile_that_fits_and_is_named() {
     let temp = folder();
     let text = tile(WELL, "response = '1ms', least = 60");

@@ -278,7 +278,9 @@ impl NativeAppliance {
             limits.add_init().map_err(|why| failed(io::Error::other(no_init(&why))))?;
         }
         let network_fd = network.own.descriptor().map_err(failed)?;
-        let agent = NativeAgent::start("--alone", vec![network_fd], |command| limits.apply(command))?;
+        let agent = NativeAgent::start("--alone", vec![network_fd], |command| {
+            limits.apply(command).map(|()| Vec::new())
+        })?;
         tracing::info!(
             name = spec.name,
             process = agent.process.id(),

@@ -52,7 +52,7 @@ impl End {
     fn native(name: &'static str, reach: &Reach, processors: &[usize]) -> Result<Self, ApplianceError> {
         let started = NativeAgent::start("--fd", Vec::new(), |command| {
             reach.run_there(command);
-            Ok(())
+            Ok(Vec::new())
         });
         let failed = |source| ApplianceError::Machine { name: name.into(), source };
         let agent = started.map_err(failed)?;

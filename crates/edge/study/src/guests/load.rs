@@ -180,6 +180,12 @@ impl Guests {
         matches!(self.platform, Platform::Uml { .. })
     }
 
+    /// Whether their instructions are translated by QEMU.
+    #[must_use]
+    pub fn are_emulated(&self) -> bool {
+        matches!(&self.platform, Platform::Qemu { config, .. } if config.accelerator == virtbench_lab::Accelerator::Tcg)
+    }
+
     /// Memory of each guest, in bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {

@@ -12,13 +12,13 @@ use crate::predict::trials::{by_case, mean_absolute_error_percent};
 use crate::ratio::Ratio;
 use crate::surface::{Comparison, compare};
 
-const ESX_DISK: &str = "[ESX Disk 2003]";
+pub(super) const ESX_DISK: &str = "[ESX Disk 2003]";
 
-const ESX_ADAPTERS: &str = "[ESX Adapters 2006]";
+pub(super) const ESX_ADAPTERS: &str = "[ESX Adapters 2006]";
 
-const NATIVE_VS_VM: &str = "study native-vs-vm";
+pub(super) const NATIVE_VS_VM: &str = "study native-vs-vm";
 
-const ADAPTERS: &str = "study adapters";
+pub(super) const ADAPTERS: &str = "study adapters";
 
 /// The least average ratio that counts as close to native; the paper's machines lie between 0.92 and 1.08.
 const CLOSE_TO_NATIVE: f64 = 0.9;
@@ -267,11 +267,14 @@ fn predictions(run: &PaperRun<'_>) -> Judged {
 
 /// A rule for each run that compares adapters.
 fn adapters(runs: &[PaperRun<'_>], rule: fn(&Analysis) -> Judged) -> Vec<ClaimFinding> {
-    each_run(runs, |run| {
-        let Plan::Adapters(GridPlan { environments, seed, .. }) = &run.provenance.plan else { return None };
-        let measurements = Measurements::from_records(run.records.points(), environments, *seed);
-        rule(&analyse(measurements, Margin::default(), *seed))
-    })
+    each_run(runs, |run| rule(&adapters_of(run)?))
+}
+
+/// The analysis of a run that compares adapters.
+pub(super) fn adapters_of(run: &PaperRun<'_>) -> Option<Analysis> {
+    let Plan::Adapters(GridPlan { environments, seed, .. }) = &run.provenance.plan else { return None };
+    let measurements = Measurements::from_records(run.records.points(), environments, *seed);
+    Some(analyse(measurements, Margin::default(), *seed))
 }
 
 /// How far the two of each pair differ at each point, as shares, and the pair's names.
@@ -362,4 +365,4 @@ fn response_rises_with_size(analysis: &Analysis) -> Judged {
 
 #[cfg(test)]
 #[path = "disks_tests.rs"]
-mod disks_tests;
+pub(super) mod disks_tests;

@@ -42,7 +42,7 @@ fn points(environments: &[&str], done: impl Fn(PointKey, &str) -> Done) -> Vec<P
 }
 
 /// A run natively, at 10,000 to 40,000 operations a second by the kind of access, and in a VM at this share of that.
-fn native_and_vm(share: impl Fn(PointKey) -> f64) -> [(Provenance, Records); 1] {
+pub(in crate::papers) fn native_and_vm(share: impl Fn(PointKey) -> f64) -> [(Provenance, Records); 1] {
     let native = |key: PointKey| {
         1e4 * (1.0 + f64::from(key.read_percent) / 100.0 + f64::from(100 - key.random_percent) / 50.0)
     };
@@ -113,7 +113,11 @@ fn each_platform_of_one_run_is_judged_by_itself() {
 }
 
 /// Two adapters, of which the second does so many times the first's operations, at so many times its cost.
-fn two_adapters(rate: f64, cost: f64, done: impl Fn(PointKey) -> Done) -> [(Provenance, Records); 1] {
+pub(in crate::papers) fn two_adapters(
+    rate: f64,
+    cost: f64,
+    done: impl Fn(PointKey) -> Done,
+) -> [(Provenance, Records); 1] {
     let names = ["virtio-blk", "lsi53c895a"];
     let adapters = GridPlan {
         environments: names.map(String::from).into(),

@@ -5,9 +5,9 @@ use virtbench_record::{ClaimFinding, ClaimVerdict, Plan};
 use super::claim::{Claim, Judged, PaperRun, each_run, platform};
 use crate::together::{NeighbourAnalysis, NeighbourMetric, Region, Shared, analyse_neighbours};
 
-const MULTI_VM: &str = "[Multi-VM 2010]";
+pub(super) const MULTI_VM: &str = "[Multi-VM 2010]";
 
-const NEIGHBOURS: &str = "study neighbours";
+pub(super) const NEIGHBOURS: &str = "study neighbours";
 
 /// Between VMs that compute, in percent of the mean: the paper's greatest.
 const FAIR_COMPUTING_PERCENT: f64 = 1.2;
@@ -91,7 +91,7 @@ pub(super) const CLAIMS: [Claim; 6] = [
 ];
 
 /// How workloads that compute begin.
-const CPU: &[&str] = &["cpu"];
+pub(super) const CPU: &[&str] = &["cpu"];
 
 /// Those that move memory.
 const MEMORY: &[&str] = &["memory"];
@@ -100,7 +100,7 @@ const MEMORY: &[&str] = &["memory"];
 const FILES: &[&str] = &["bonnie", "iozone", "files"];
 
 /// The analysis of a run whose VMs all do one of these workloads.
-fn analysed(run: &PaperRun<'_>, workloads: &[&str]) -> Option<NeighbourAnalysis> {
+pub(super) fn analysed(run: &PaperRun<'_>, workloads: &[&str]) -> Option<NeighbourAnalysis> {
     let Plan::Neighbours(plan) = &run.provenance.plan else { return None };
     let is_one = |workload: &String| {
         let kind = workload.split([':', ',', ' ']).next().unwrap_or_default();

@@ -1,7 +1,8 @@
 //! What the five papers conclude, each conclusion a rule over runs: whether it holds on the machine that was measured.
 //!
 //! A rule takes the runs of its study, and says of each platform whether what was measured is as the paper says. What a rule asks for
-//! stands beside it in words, and so does the paper's own figure: a reader can disagree with either.
+//! stands beside it in words, and so does the paper's own figure: a reader can disagree with either. The papers' tables stand row by row beside
+//! the same figures of runs.
 
 mod claim;
 mod desktops_and_tiles;
@@ -9,6 +10,7 @@ mod disks;
 mod many_vms;
 mod predictability;
 mod servers;
+mod tables;
 
 use virtbench_record::{ClaimFinding, ClaimVerdict, JudgedClaim, PapersSummary};
 
@@ -40,6 +42,7 @@ pub fn judge_claims(runs: &[PaperRun<'_>]) -> PapersSummary {
         fail: count(ClaimVerdict::Fails),
         open: count(ClaimVerdict::Open),
         claims: judged,
+        tables: tables::tables(runs),
     }
 }
 

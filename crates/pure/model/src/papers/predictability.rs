@@ -5,9 +5,9 @@ use virtbench_record::{ClaimFinding, ClaimVerdict, Plan};
 use super::claim::{Claim, PaperRun, each_run, platform};
 use crate::together::{DisturbedVm, Overload, analyse_deviation};
 
-const VIRTUAL_FENCE: &str = "[VirtualFence 2013]";
+pub(super) const VIRTUAL_FENCE: &str = "[VirtualFence 2013]";
 
-const DEVIATION: &str = "study deviation";
+pub(super) const DEVIATION: &str = "study deviation";
 
 /// The goal for the lightest VM, in percent.
 const FENCED_PERCENT: f64 = 15.0;
@@ -105,7 +105,7 @@ type Deviating = (String, f64, f64);
 
 /// How a run shares the disk, where it is one of the two that are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sharing {
+pub(super) enum Sharing {
     /// Everything goes to the disk at once.
     Unfenced,
     /// By the fence, with slots of so many milliseconds.
@@ -113,9 +113,9 @@ enum Sharing {
 }
 
 /// Slots that are not said are of this many milliseconds.
-const USUAL_SLOT_MS: u64 = 20;
+pub(super) const USUAL_SLOT_MS: u64 = 20;
 
-fn sharing(run: &PaperRun<'_>) -> Option<Sharing> {
+pub(super) fn sharing(run: &PaperRun<'_>) -> Option<Sharing> {
     let Plan::Deviation(plan) = &run.provenance.plan else { return None };
     let (_, backing) = plan.disk.split_once("@fence")?;
     let setting = |name: &str| {
@@ -140,13 +140,13 @@ fn sharing(run: &PaperRun<'_>) -> Option<Sharing> {
 }
 
 /// What a run comes to: its VMs beside others, and why they say nothing of the disk, where something else was short.
-struct Disturbed {
-    vms: Vec<DisturbedVm>,
+pub(super) struct Disturbed {
+    pub(super) vms: Vec<DisturbedVm>,
     overload: Option<Overload>,
 }
 
 impl Disturbed {
-    fn of(run: &PaperRun<'_>) -> Self {
+    pub(super) fn of(run: &PaperRun<'_>) -> Self {
         let sets = analyse_deviation(run.provenance, run.records.sets()).sets;
         let overload = sets.iter().find_map(|set| set.overload);
         Self { vms: sets.into_iter().flat_map(|set| set.vms).collect(), overload }

@@ -6,7 +6,7 @@ use super::crossings::{Crossed, PARTS};
 use super::latency::{LatencyPrediction, Rounding, latency_model};
 use super::queueing::{Fitted, Outcome, Subject};
 use super::ratio::RatioPrediction;
-use super::scaling::{KernelFrom, Scaled};
+use super::scaling::{Alike, KernelFrom, Scaled};
 use super::storage::{Limit, OnStorage};
 use super::{Breakdown, ComputeCost, Part, Prediction, WhatIf};
 
@@ -103,10 +103,13 @@ pub(super) fn of_scaling(prediction: &mut Prediction, found: Scaled) {
     );
     let spread = format!("another application may be off by a factor of {kernel_spread:.1} either way");
     prediction.cautions.push(match kernel_from {
-        KernelFrom::Alike(count, nearest) => format!(
-            "The factors are from {count} reference applications, mostly {}; left out and predicted from the \
-             others, their kernel code is off by a factor of {kernel_spread:.1} either way.",
-            nearest.join(", ")
+        KernelFrom::Alike(Alike { references, nearest, translation }) => format!(
+            "The factors are from {references} reference applications, mostly {}; left out and predicted from the \
+             others, their kernel code is off by a factor of {kernel_spread:.1} either way.{}",
+            nearest.join(", "),
+            translation.map_or_else(String::new, |times| format!(
+                " That of user code is from how much longer it takes under QEMU's translator natively: {times:.1} times."
+            ))
         ),
         KernelFrom::References => format!(
             "The factor of kernel code is the mean of reference applications; {spread}. A profile with samples of \

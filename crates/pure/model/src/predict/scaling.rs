@@ -83,8 +83,19 @@ pub(super) enum KernelFrom {
     Pieces,
     /// The mean of reference applications.
     References,
-    /// Reference applications whose kernel time goes to the like: how many there are, and those most alike.
-    Alike(usize, Vec<String>),
+    /// Reference applications whose kernel time goes to the like.
+    Alike(Alike),
+}
+
+/// What factors that are from references say of themselves.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Alike {
+    /// How many references there are.
+    pub references: usize,
+    /// Those most alike.
+    pub nearest: Vec<String>,
+    /// How many times as long user code takes under a translator natively, where its factor is from that.
+    pub translation: Option<f64>,
 }
 
 /// Factors of all parts.
@@ -175,7 +186,7 @@ impl Scaling {
             None => Factor::of_part(costs, CostPart::User).ok_or(PARTS)?,
         };
         let (kernel, kernel_from) = match alike {
-            Some(found) => (found.kernel, KernelFrom::Alike(found.references, found.nearest)),
+            Some(found) => (found.kernel, KernelFrom::Alike(found.from)),
             None => match Factor::of_references(costs, byte_ns) {
                 Some(factor) => (factor, KernelFrom::References),
                 None => (Factor::of_part(costs, CostPart::System).ok_or(PARTS)?, KernelFrom::Pieces),

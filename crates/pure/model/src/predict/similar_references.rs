@@ -13,6 +13,10 @@
 //! kind and the kernel's kinds are the rest: a program that computes is not compared with one that starts processes because
 //! the little that either asks of the kernel is the same.
 //!
+//! Where the subject translates instructions, references and application were also tried under such a translator natively. How much longer
+//! their user code takes there tells how much longer it takes on the subject: a line through the references' logarithms, which is taken
+//! where it misses references that are left out by less than their likeness does.
+//!
 //! What a kernel's time goes to, by the functions that it was sampled in.
 //!
 //! Kernels of different versions and builds have other functions for the same: inlined, renamed, split. So functions are put
@@ -21,6 +25,7 @@
 use virtbench_record::{Costs, Footprint, Reference, ReferenceRun};
 
 use super::sampling::Factor;
+use super::scaling::Alike;
 
 /// With fewer reference applications there is nothing to choose from.
 const FEWEST: usize = 8;
@@ -52,10 +57,8 @@ pub(super) struct Likened {
     pub kernel: Factor,
     /// The factor of user code on such; `None` where too few references have any to speak of.
     pub user: Option<Factor>,
-    /// How many references there were.
-    pub references: usize,
-    /// Those that weigh most.
-    pub nearest: Vec<String>,
+    /// What they are from.
+    pub from: Alike,
 }
 
 /// Slowdown of code by other busy processors, 1 where only one is busy: that on the reference and on the subject.
@@ -73,13 +76,20 @@ pub(super) fn likened(costs: &Costs, seen: &Footprint, crowding: Crowding<'_>) -
     let wanted = work(seen, Mode::Kernel)?;
     let known = known(costs, Mode::Kernel, crowding);
     let kernel = factor(&known, &wanted)?;
+    let alike = factor(&self::known(costs, Mode::User, crowding), &work(seen, Mode::User)?);
+    let translated = translated(costs, seen, crowding);
+    let is_nearer = |one: &Factor| alike.is_none_or(|alike| one.deviation < alike.deviation);
+    let translated = translated.filter(is_nearer);
     let mut nearest: Vec<_> = known.iter().map(|one| (distance(&one.work, &wanted), one.name)).collect();
     nearest.sort_by(|a, b| a.0.total_cmp(&b.0));
     Some(Likened {
         kernel,
-        user: factor(&self::known(costs, Mode::User, crowding), &work(seen, Mode::User)?),
-        references: known.len(),
-        nearest: nearest.iter().take(NAMED).map(|(_, name)| (*name).to_owned()).collect(),
+        user: translated.or(alike),
+        from: Alike {
+            references: known.len(),
+            nearest: nearest.iter().take(NAMED).map(|(_, name)| (*name).to_owned()).collect(),
+            translation: translated.and(seen.translation()),
+        },
     })
 }
 
@@ -106,6 +116,38 @@ fn factor(known: &[Known<'_>], wanted: &Work) -> Option<Factor> {
     let tried = WIDTHS.map(|width| (width, missed(width)));
     let (width, deviation) = tried.into_iter().min_by(|a, b| a.1.total_cmp(&b.1))?;
     Some(Factor { ln: mean(known.iter(), wanted, width), deviation })
+}
+
+/// The factor of user code that takes so much longer under a translator; `None` where that was not tried, or of too few references.
+fn translated(costs: &Costs, seen: &Footprint, crowding: Crowding<'_>) -> Option<Factor> {
+    let wanted = seen.translation()?.ln();
+    let known = |one: &Reference| {
+        let translation = one.reference.footprint.translation()?;
+        Some((translation.ln(), factor_ln(one, Mode::User, crowding)?))
+    };
+    let known: Vec<(f64, f64)> = costs.references.iter().filter_map(known).collect();
+    if known.len() < FEWEST {
+        return None;
+    }
+    let missed = |left_out: usize| {
+        let others = known.iter().enumerate().filter(|(index, _)| *index != left_out);
+        let (at, ln) = known[left_out];
+        line(others.map(|(_, one)| *one), at) - ln
+    };
+    let squares: f64 = (0..known.len()).map(|index| missed(index).powi(2)).sum();
+    let deviation = (squares / known.len() as f64).sqrt();
+    Some(Factor { ln: line(known.iter().copied(), wanted), deviation })
+}
+
+/// The value at `at` of the line with the least squares through these points; their mean where all are at one place.
+fn line(points: impl Iterator<Item = (f64, f64)> + Clone, at: f64) -> f64 {
+    let number = points.clone().count() as f64;
+    let mean = |of: fn((f64, f64)) -> f64| points.clone().map(of).sum::<f64>() / number;
+    let (x, y) = (mean(|point| point.0), mean(|point| point.1));
+    let (squares, products) = points.fold((0.0, 0.0), |(squares, products), (px, py)| {
+        (squares + (px - x).powi(2), products + (px - x) * (py - y))
+    });
+    if squares < f64::EPSILON { y } else { y + products / squares * (at - x) }
 }
 
 fn distance(a: &Work, b: &Work) -> f64 {

@@ -1,3 +1,5 @@
+use virtbench_record::scaled_ns;
+
 use super::*;
 use crate::test_support::host;
 
@@ -54,7 +56,7 @@ fn an_application_gets_the_factors_of_its_like() {
     let opener = found(&[("__d_lookup_rcu", 35), ("path_openat", 45), ("entry_SYSCALL_64", 20)]);
     assert!((opener.kernel.ln.exp() / 5.0 - 1.0).abs() < 0.02, "{opener:?}");
     assert!((opener.user.unwrap().ln.exp() / 9.0 - 1.0).abs() < 0.02, "{opener:?}");
-    assert!(opener.nearest.iter().all(|name| name == "opener") && opener.references == 8);
+    assert!(opener.from.nearest.iter().all(|name| name == "opener") && opener.from.references == 8);
     let waiter = found(WAITERS);
     assert!((waiter.kernel.ln.exp() / 20.0 - 1.0).abs() < 0.02, "{waiter:?}");
     // Each is predicted well by the others of its kind, so the interval is narrow; the mean of all would be off by 2.
@@ -104,4 +106,40 @@ fn without_samples_or_with_too_few_nothing_is_likened() {
     let mut idle = all;
     idle[7].subject.footprint.cpu_ns[0] = 1_000_000;
     assert_eq!(likened(&costs(idle), &footprint([0.0, 0.8], OPENERS), &|_, _| 1.0).unwrap().user, None);
+}
+
+/// Programs of one kind whose user code takes five to sixty times as long, by a rule that translation natively tells.
+#[test]
+fn user_code_that_was_translated_natively_gets_the_factor_of_its_own() {
+    let translations = [4.0, 6.0, 9.0, 13.0, 18.0, 24.0, 30.0, 40.0];
+    let known = translations.map(|times: f64| {
+        let mut one = reference("one", [1.5 * times.powf(1.1), 10.0], OPENERS);
+        one.reference.footprint.translated_ns = scaled_ns(200_000_000, times);
+        one
+    });
+    let costs = costs(known.into());
+    let seen = footprint([0.25, 0.4], OPENERS);
+    let by_likeness = likened(&costs, &seen, &|_, _| 1.0).unwrap();
+    assert_eq!(by_likeness.from.translation, None);
+    let tried = Footprint { translated_ns: Some(1_250_000_000), ..seen };
+    let found = likened(&costs, &tried, &|_, _| 1.0).unwrap();
+    assert!((found.from.translation.unwrap() - 5.0).abs() < 1e-9);
+    let wanted = 1.5 * 5.0f64.powf(1.1);
+    assert!((found.user.unwrap().ln.exp() / wanted - 1.0).abs() < 0.01, "{found:?} {wanted}");
+    assert!(by_likeness.user.unwrap().deviation > 0.5 && found.user.unwrap().deviation < 0.01, "{found:?}");
+}
+
+/// Where how long code takes on the subject has nothing to do with its translation, likeness is what tells.
+#[test]
+fn translation_that_tells_less_than_likeness_is_not_used() {
+    let mut known = two_kinds();
+    for (one, times) in known.iter_mut().zip([7.0, 30.0, 12.0, 25.0, 8.0, 26.0, 11.0, 33.0]) {
+        one.reference.footprint.translated_ns = scaled_ns(200_000_000, times);
+    }
+    let tried = Footprint { translated_ns: Some(2_500_000_000), ..footprint([0.25, 0.4], OPENERS) };
+    let found = likened(&costs(known), &tried, &|_, _| 1.0).unwrap();
+    assert!(
+        (found.user.unwrap().ln.exp() / 9.0 - 1.0).abs() < 0.02 && found.from.translation.is_none(),
+        "{found:?}"
+    );
 }

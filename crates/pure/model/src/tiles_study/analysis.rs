@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use virtbench_record::{
-    Conclusion, PowerSample, TileBreach, TileEnergy, TileHostNumbers, TileMemberPlan, TileVoid,
-    TilesMeasured, TilesPlan, TilesRecord, TilesStudySummary,
+    Conclusion, PowerSample, TileBreach, TileEnergy, TileHostNumbers, TileMemberPlan, TilePredicted,
+    TilePredictionErrors, TileVoid, TilesMeasured, TilesPlan, TilesRecord, TilesStudySummary,
 };
 
-use super::breaches::{breaches, covers, tile_rows, too_few};
+use super::breaches::{breaches, covers, tile_rows, together, too_few};
+use super::predicted::{errors, predicted, unpredicted};
 use crate::host_load::busy_host;
 use crate::tiles::{TileConfiguration, TilesAnalysis, analyse_tiles, summarise_tiles};
 
@@ -34,6 +35,12 @@ pub struct TilesStudyAnalysis {
     pub few: Vec<String>,
     /// What other programs took of the host, in words, where it was much.
     pub others: Option<String>,
+    /// Every run that counts as it was predicted from its members by themselves; empty where these were not measured.
+    pub predicted: Vec<TilePredicted>,
+    /// How far that is off.
+    pub prediction_errors: Option<TilePredictionErrors>,
+    /// Why nothing was predicted, in words, where it was to be.
+    pub unpredicted: Option<String>,
 }
 
 impl TilesStudyAnalysis {
@@ -56,7 +63,7 @@ pub fn analyse_tiles_study(plan: &TilesPlan, records: &[TilesRecord]) -> TilesSt
     let timed = at_fault().filter(|breach| breach.since_ns.is_some());
     let first_in_time = timed.min_by_key(|breach| breach.since_ns).cloned();
     let broke_first = at_fault().max_by(|a, b| beyond(a).total_cmp(&beyond(b))).cloned();
-    let counts = || records.iter().filter(|record| record.void().is_none());
+    let counts = || together(records).filter(|record| record.void().is_none());
     let numbers: BTreeSet<u32> = counts().map(|record| record.key.tiles).collect();
     let host = numbers.into_iter().filter_map(|tiles| {
         let runs: Vec<&TilesMeasured> =
@@ -74,11 +81,15 @@ pub fn analyse_tiles_study(plan: &TilesPlan, records: &[TilesRecord]) -> TilesSt
         TileEnergy::Unavailable(why) => Some(why.clone()),
         TileEnergy::Read { .. } => None,
     });
-    let void = records.iter().filter_map(|record| {
+    let void = together(records).filter_map(|record| {
         let why = record.void()?.to_vec();
         Some(TileVoid { tiles: record.key.tiles, repetition: record.key.repetition, why })
     });
+    let predicted = predicted(plan, records);
     TilesStudyAnalysis {
+        prediction_errors: errors(&predicted),
+        unpredicted: unpredicted(plan, records).filter(|_| predicted.is_empty()),
+        predicted,
         few: few(plan, records),
         breaches,
         broke_first,
@@ -95,7 +106,8 @@ pub fn analyse_tiles_study(plan: &TilesPlan, records: &[TilesRecord]) -> TilesSt
 
 /// Of each member that was judged by too few operations the run with the fewest.
 fn few(plan: &TilesPlan, records: &[TilesRecord]) -> Vec<String> {
-    let counts = || records.iter().filter(|record| record.void().is_none()).filter_map(TilesRecord::measured);
+    let counts =
+        || together(records).filter(|record| record.void().is_none()).filter_map(TilesRecord::measured);
     let of_member = |member: &TileMemberPlan| {
         let own = counts().flat_map(|measured| &measured.members).filter(|one| one.member == member.name);
         let fewest = own.filter_map(|one| too_few(&member.levels, one.done.as_ref()?)).min()?;
@@ -244,5 +256,7 @@ pub fn summarise_tiles_study(conclusion: Conclusion, analysis: &TilesStudyAnalys
         host: analysis.host.clone(),
         energy_unavailable: analysis.energy_unavailable.clone(),
         void: analysis.void.clone(),
+        predicted: analysis.predicted.clone(),
+        prediction_errors: analysis.prediction_errors,
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use virtbench_record::{
     CloneKind, OperationKind, OperationNumbers, OperationsLoad, OperationsMeasured, OperationsPlan,
     PowerSample, Status, TileEnergy, TileHostSecond, TileLevels, TileNumbers, TileSecond, TilesFailureDetail,
-    TilesPlan, TilesRecord,
+    TilesKey, TilesPlan, TilesRecord,
 };
 use virtbench_samples::tiles::{host, plan, record};
 use virtbench_units::LatencySummary;
@@ -83,7 +83,7 @@ fn a_search_doubles_then_halves_and_does_not_repeat_what_is_broken() {
     let mut plan = plan(TileNumbers::Auto { most: 32 });
     plan.repetitions = 2;
     let (mut records, mut tried, mut left) = (Vec::new(), Vec::new(), Vec::new());
-    while let Some((tiles, repetition)) = next_tiles(&plan, &records) {
+    while let Some(TilesKey { tiles, repetition, .. }) = next_tiles(&plan, &records) {
         tried.push((tiles, repetition));
         left.push(tiles_left(&plan, &records));
         records.push(record(tiles, repetition, if tiles <= 5 { [1.0, 1.0] } else { [1.0, 0.5] }));
@@ -102,8 +102,8 @@ fn a_run_that_does_not_count_is_tried_once_more_and_is_no_evidence() {
     let first = void(record(1, 0, [1.0, 0.1]), "the clock was set");
     let analysis = analyse_tiles_study(&plan, std::slice::from_ref(&first));
     assert_eq!((analysis.configuration(), analysis.breaches.len(), analysis.void.len()), (None, 0, 1));
-    assert_eq!(next_tiles(&plan, std::slice::from_ref(&first)), Some((1, 0)));
-    assert_eq!(next_tiles(&plan, &[first.clone(), record(1, 0, [1.0, 1.0])]), Some((2, 0)));
+    assert_eq!(next_tiles(&plan, std::slice::from_ref(&first)), Some(TilesKey::together(1, 0)));
+    assert_eq!(next_tiles(&plan, &[first.clone(), record(1, 0, [1.0, 1.0])]), Some(TilesKey::together(2, 0)));
     assert_eq!(next_tiles(&plan, &[first.clone(), first]), None);
 }
 

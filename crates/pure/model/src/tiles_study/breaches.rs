@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use virtbench_record::{
-    INFRASTRUCTURE, OperationKind, OperationsMeasured, OperationsPlan, Status, TileBreach, TileDone,
-    TileLevels, TileMemberMeasured, TileNumbers, TileRow, TileSecond, TilesPlan, TilesRecord,
+    INFRASTRUCTURE, OperationKind, OperationsMeasured, OperationsPlan, Status, TileAlone, TileBreach,
+    TileDone, TileLevels, TileMemberMeasured, TileNumbers, TileRow, TileSecond, TilesKey, TilesPlan,
+    TilesRecord,
 };
 use virtbench_units::format_duration_ns;
 
@@ -14,9 +15,13 @@ use crate::saturation::{Bracket, Course, Numbers};
 /// Who is named where so many tiles could not start and no member is to blame, as for want of memory.
 pub const NO_MEMBER: &str = "the host itself";
 
-/// Every service level that a run has broken; none of a run that does not count. A member that ended has broken all it had.
+/// Every service level that a run has broken; none of a run that does not count, or of members by themselves. A member that ended has
+/// broken all it had.
 #[must_use]
 pub fn breaches(plan: &TilesPlan, record: &TilesRecord) -> Vec<TileBreach> {
+    if !record.is_together() {
+        return Vec::new();
+    }
     let breach = |tile: u32, member: &str, broken: Broken| TileBreach {
         tiles: record.key.tiles,
         repetition: record.key.repetition,
@@ -262,7 +267,7 @@ pub(super) fn covers(plan: &TilesPlan) -> String {
 pub fn tile_rows(plan: &TilesPlan, records: &[TilesRecord]) -> Vec<TileRow> {
     let references = references(plan, records);
     let mut rows = Vec::new();
-    for record in records.iter().filter(|record| record.void().is_none()) {
+    for record in together(records).filter(|record| record.void().is_none()) {
         let row = |tile: u32, member: &str, done: Option<[f64; 2]>, held: bool| TileRow {
             configuration: plan.configuration().to_owned(),
             repetition: record.key.repetition,
@@ -300,7 +305,7 @@ pub fn tile_rows(plan: &TilesPlan, records: &[TilesRecord]) -> Vec<TileRow> {
 
 /// What each member is held against: what the plan says, or the mean of what it did with the fewest tiles that were measured.
 fn references<'a>(plan: &'a TilesPlan, records: &[TilesRecord]) -> BTreeMap<&'a str, f64> {
-    let counts = || records.iter().filter(|record| record.void().is_none() && record.measured().is_some());
+    let counts = || together(records).filter(|record| record.void().is_none() && record.measured().is_some());
     let fewest = counts().map(|record| record.key.tiles).min();
     let measured = |name: &str| {
         let members = counts()
@@ -322,20 +327,44 @@ fn references<'a>(plan: &'a TilesPlan, records: &[TilesRecord]) -> BTreeMap<&'a 
         .collect()
 }
 
+/// Runs of tiles whose members were all under load.
+pub(super) fn together(records: &[TilesRecord]) -> impl Iterator<Item = &TilesRecord> {
+    records.iter().filter(|record| record.is_together())
+}
+
 /// A run that does not count is tried once more.
 const TRIES: usize = 2;
 
-/// The next number of tiles and which repetition it is; nothing once everything is there. Of a search: doubled until a service
-/// level breaks, then halved in between until two neighbours are known. One broken level settles a number: it is not repeated.
+/// What to measure next; nothing once everything is there. Members by themselves come first, where tiles are to be predicted. Of a search
+/// of tiles: doubled until a service level breaks, then halved in between until two neighbours are known. One broken level settles a
+/// number: it is not repeated.
 #[must_use]
-pub fn next_tiles(plan: &TilesPlan, records: &[TilesRecord]) -> Option<(u32, u32)> {
-    course(plan, records, &|course| course.next())
+pub fn next_tiles(plan: &TilesPlan, records: &[TilesRecord]) -> Option<TilesKey> {
+    let alone = alone_left(plan, records).next();
+    let together = || course(plan, records, &|course| course.next());
+    alone
+        .map(TilesKey::alone)
+        .or_else(|| together().map(|(tiles, repetition)| TilesKey::together(tiles, repetition)))
 }
 
 /// How many runs are left at most, if all of them count. `None` for a search that has not gone too far yet.
 #[must_use]
 pub fn tiles_left(plan: &TilesPlan, records: &[TilesRecord]) -> Option<u64> {
-    course(plan, records, &|course| course.left())
+    let alone = alone_left(plan, records).count() as u64;
+    course(plan, records, &|course| course.left()).map(|together| alone + together)
+}
+
+/// Who is still to be measured by himself.
+fn alone_left<'a>(
+    plan: &'a TilesPlan,
+    records: &'a [TilesRecord],
+) -> impl Iterator<Item = TileAlone> + use<'a> {
+    let members = plan.loaded().into_iter().map(TileAlone::Member);
+    let all = [TileAlone::Nobody].into_iter().chain(members).filter(|_| plan.predict);
+    all.filter(|who| {
+        let own = || records.iter().filter(|record| record.key.alone == Some(*who));
+        own().all(|record| record.void().is_some()) && own().count() < TRIES
+    })
 }
 
 fn course<T>(plan: &TilesPlan, records: &[TilesRecord], ask: &dyn Fn(&Course<'_>) -> T) -> T {
@@ -351,20 +380,20 @@ fn course<T>(plan: &TilesPlan, records: &[TilesRecord], ask: &dyn Fn(&Course<'_>
 }
 
 fn is_broken(plan: &TilesPlan, records: &[TilesRecord], number: u32) -> bool {
-    records.iter().any(|record| record.key.tiles == number && !breaches(plan, record).is_empty())
+    together(records).any(|record| record.key.tiles == number && !breaches(plan, record).is_empty())
 }
 
 /// Numbers that were tried and not broken.
 fn open(plan: &TilesPlan, records: &[TilesRecord]) -> BTreeSet<u32> {
-    let tried = records.iter().map(|record| record.key.tiles);
+    let tried = together(records).map(|record| record.key.tiles);
     tried.filter(|number| !is_broken(plan, records, *number)).collect()
 }
 
 /// Of runs that do not count nothing is known, and nothing larger is tried.
 fn bracket(plan: &TilesPlan, records: &[TilesRecord]) -> Bracket {
-    let tried: BTreeSet<u32> = records.iter().map(|record| record.key.tiles).collect();
+    let tried: BTreeSet<u32> = together(records).map(|record| record.key.tiles).collect();
     let fits = |number: &&u32| {
-        let counts = records.iter().any(|record| record.key.tiles == **number && record.void().is_none());
+        let counts = together(records).any(|record| record.key.tiles == **number && record.void().is_none());
         counts && !is_broken(plan, records, **number)
     };
     Bracket {
@@ -375,7 +404,8 @@ fn bracket(plan: &TilesPlan, records: &[TilesRecord]) -> Bracket {
 
 /// Whether there is a run that counts, or as many tries as there may be.
 fn is_settled(records: &[TilesRecord], number: u32, repetition: u32) -> bool {
-    let own =
-        || records.iter().filter(|record| record.key.tiles == number && record.key.repetition == repetition);
+    let own = || {
+        together(records).filter(|record| record.key.tiles == number && record.key.repetition == repetition)
+    };
     own().any(|record| record.void().is_none()) || own().count() >= TRIES
 }

@@ -82,7 +82,7 @@ pub fn record(tiles: u32) -> TilesRecord {
         infrastructure: None,
         void: Vec::new(),
     };
-    TilesRecord::new(TilesKey { tiles, repetition: 0 }, 0, Status::measured(measured))
+    TilesRecord::new(TilesKey::together(tiles, 0), 0, Status::measured(measured))
 }
 
 /// Two hosts up to four tiles.

@@ -22,6 +22,7 @@ pub fn options(args: &TilesStudyArgs) -> Result<TilesOptions, Failure> {
         place: args.environment.clone(),
         tiles: args.tiles.clone(),
         network: args.network.map(|network| NetworkArg::name(network).to_owned()),
+        predict: args.predict,
         repetitions: args.repetitions,
         ramp_ns: args.ramp,
         time_ns: args.time,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use virtbench_formats::read_filebench;
-use virtbench_lab::{CarriedFile, LabError, MachineError, host_facts, pack, run_command};
+use virtbench_lab::{CarriedFile, LabError, MachineError, Translator, host_facts, pack, run_command};
 use virtbench_record::{
     COSTS_FORMAT, Cost, CostPart, Costs, LeftOut, Reference, ReferenceRun, WorkloadOutcome,
 };
@@ -17,7 +17,7 @@ use virtbench_workload::{
 };
 
 use super::error::ApplicationsError;
-use super::machine::{NativeSide, VmOptions, WorkloadMachine, find_guests};
+use super::machine::{NativeSide, VmOptions, WorkloadMachine, find_guests, translator};
 use super::metric::middle;
 use crate::runner::progress::Progress;
 
@@ -63,7 +63,8 @@ pub fn measure_costs(
 ) -> Result<Costs, ApplicationsError> {
     let vcpus = options.guest.vcpus;
     // What the VM lacks is said before the native side is measured.
-    find_guests(options, &[], progress)?;
+    let guests = find_guests(options, &[], progress)?.0;
+    let translator = translator(&guests, progress);
     progress.doing("pieces of work natively");
     let place = native.place()?;
     let mut machine = WorkloadMachine::native(place.folder().to_owned())?;
@@ -97,7 +98,7 @@ pub fn measure_costs(
     let check = |costs: &Costs| costs.check().map_err(|error| ApplicationsError::Measured(error.into()));
     // Before minutes are spent on references.
     check(&costs)?;
-    let measured = measure_references(options, native, progress)?;
+    let measured = measure_references(options, native, translator.as_ref(), progress)?;
     costs.references = measured.references;
     costs.left_out.extend(measured.left_out);
     check(&costs)?;
@@ -274,6 +275,7 @@ pub(super) struct Measured {
 pub(super) fn measure_references(
     options: &VmOptions,
     side: &NativeSide,
+    translator: Option<&Translator>,
     progress: &mut Progress<'_>,
 ) -> Result<Measured, ApplicationsError> {
     let mut file = read(options)?;
@@ -287,8 +289,8 @@ pub(super) fn measure_references(
     });
     let runnable = runnable(&file)?;
     // What a subject with several processors is predicted from is not counted.
-    let counts = options.guest.vcpus == 1;
-    let reference = native(side, &file, &runnable, counts, progress)?;
+    let apart = Apart { counts: options.guest.vcpus == 1, translator };
+    let reference = native(side, &file, &runnable, &apart, progress)?;
     let folder = Folder::new(&options.folder, &file.prepare, progress)?;
     let mut vm = WorkloadMachine::boot(options, &carried(&file)?, Some(&folder.0), progress)?;
     let subject = rounds(&mut vm, &runnable, 1, progress);
@@ -331,7 +333,7 @@ pub fn renew_references(
     if runnable.is_empty() {
         return Ok(());
     }
-    let again = native(side, &file, &runnable, false, progress)?;
+    let again = native(side, &file, &runnable, &Apart { counts: false, translator: None }, progress)?;
     for (one, again) in runnable.iter().zip(again) {
         let known = references.iter_mut().find(|known| known.name == one.name);
         let mut again = again.map_err(|why| {
@@ -339,8 +341,9 @@ pub fn renew_references(
             ApplicationsError::Measured(format!("{} cannot be run natively any more: {why}", one.name).into())
         })?;
         if let Some(known) = known {
-            // What it asks of the kernel stays the same.
+            // What it asks of the kernel stays the same, and so does how its code is translated.
             again.take_crossings(&known.reference);
+            again.keep_translation(&known.reference);
             known.reference = again;
         }
     }
@@ -352,12 +355,20 @@ fn read(options: &VmOptions) -> Result<References, ApplicationsError> {
     toml::from_str(text).map_err(|error| ApplicationsError::Input(format!("--references: {error}").into()))
 }
 
-/// All of them on this host, their system calls counted in a run of its own where that is asked for.
+/// What is measured of references in runs of their own on this host, as it slows them down.
+struct Apart<'a> {
+    /// Whether system calls are counted.
+    counts: bool,
+    /// What their user code is tried under.
+    translator: Option<&'a Translator>,
+}
+
+/// All of them on this host.
 fn native(
     side: &NativeSide,
     file: &References,
     runnable: &[Runnable],
-    counts: bool,
+    apart: &Apart<'_>,
     progress: &mut Progress<'_>,
 ) -> Result<Vec<Result<ReferenceRun, String>>, ApplicationsError> {
     let place = side.place()?;
@@ -366,22 +377,29 @@ fn native(
     let runs = rounds(&mut machine, runnable, 0, progress);
     machine.end();
     let mut runs = runs?;
-    if counts {
-        let mut machine = WorkloadMachine::native_counting(folder.0.clone())?;
-        let counted = count(&mut machine, runnable, &mut runs, progress);
-        machine.end();
-        counted?;
+    if apart.counts {
+        let machine = WorkloadMachine::native_counting(folder.0.clone())?;
+        let what = ("its system calls counted", Round { side: 0, count: true });
+        once_more(machine, runnable, &mut runs, what, ReferenceRun::take_crossings, progress)?;
+    }
+    if let Some(translator) = apart.translator {
+        let machine = WorkloadMachine::native_translated(folder.0.clone(), translator)?;
+        // It is as slow as in the VM, and run as often.
+        let what = ("translated", Round { side: 1, count: false });
+        once_more(machine, runnable, &mut runs, what, ReferenceRun::take_translation, progress)?;
     }
     Ok(runs)
 }
 
-/// Runs programs once more with their system calls counted, and adds what was counted to what is known of them. Of loads of the agent's own
-/// nothing is said: most of their calls read the clock and cost less than those of programs, which were predicted worse with them among
-/// the references.
-fn count(
-    machine: &mut WorkloadMachine,
+/// Runs programs once more, and adds what was found to what is known of them. Of loads of the agent's own nothing is said: the agent is not
+/// translated, and most of its calls read the clock and cost less than those of programs, which were predicted worse with them among the
+/// references.
+fn once_more(
+    mut machine: WorkloadMachine,
     runnable: &[Runnable],
     runs: &mut [Result<ReferenceRun, String>],
+    (what, round): (&str, Round),
+    take: fn(&mut ReferenceRun, &ReferenceRun),
     progress: &mut Progress<'_>,
 ) -> Result<(), ApplicationsError> {
     for (one, run) in runnable.iter().zip(runs) {
@@ -389,11 +407,13 @@ fn count(
         if !matches!(one.spec.workload, Workload::Command(_)) {
             continue;
         }
-        progress.doing(&format!("reference {} natively, its system calls counted", one.name));
-        if let Ok(counted) = self::run(machine, one, &Round { side: 0, count: true }, progress)? {
-            run.take_crossings(&counted);
+        progress.doing(&format!("reference {} natively, {what}", one.name));
+        match self::run(&mut machine, one, &round, progress)? {
+            Ok(found) => take(run, &found),
+            Err(why) => progress.remark(&format!("reference {}, {what}: {why}", one.name)),
         }
     }
+    machine.end();
     Ok(())
 }
 

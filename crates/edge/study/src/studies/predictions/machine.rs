@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use virtbench_lab::{
     CarriedFile, DelayedDisk, Environment, Filesystem, Kind, LoopDevice, Machine, Native, OwnFilesystem,
-    TimeLimits, fill_holes, make_filesystem_with, measure, see_alone,
+    TimeLimits, Translator, fill_holes, make_filesystem_with, measure, see_alone,
 };
 use virtbench_record::{GuestFacts, HostUse};
 
@@ -64,6 +64,14 @@ impl WorkloadMachine {
         Ok(Self::new(Native::new("native", folder).without_vdso().start()?))
     }
 
+    /// The same where programs run under a translator of instructions.
+    pub(super) fn native_translated(
+        folder: PathBuf,
+        translator: &Translator,
+    ) -> Result<Self, ApplicationsError> {
+        Ok(Self::new(Native::new("native", folder).translated(translator.clone()).start()?))
+    }
+
     /// A machine that runs already, without a disk of ours.
     pub(super) fn new(machine: Box<dyn Machine>) -> Self {
         Self { machine, delayed: None, disk: Disk(None) }
@@ -113,6 +121,13 @@ pub(super) fn find_guests(
         }
         None => Ok((guests, filesystem)),
     }
+}
+
+/// What translates programs on this host as guests of this kind do, where they are emulated; a remark where it cannot be had.
+pub(super) fn translator(guests: &Guests, progress: &mut Progress<'_>) -> Option<Translator> {
+    let found = guests.are_emulated().then(Translator::find)?;
+    let unknown = "how much longer user code takes under a translator is not tried";
+    found.map_err(|why| progress.remark(&format!("{unknown}: {why}"))).ok()
 }
 
 /// A file that goes with this value.

@@ -7,17 +7,18 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
-use virtbench_lab::{CpuSample, LabError, host_facts, run_command};
+use virtbench_lab::{CpuSample, LabError, Translator, host_facts, run_command};
 use virtbench_profiler::{Application, ApplicationError, Limits, ProfilerError, kernel_threads_s, profile};
 use virtbench_record::{
     Band, Capacity, Case, Crossings, Footprint, PROFILE_FORMAT, Profile, Source, Sourced, WorkloadOutcome,
+    scaled_ns,
 };
 use virtbench_workload::{Workload, WorkloadSpec};
 
 use super::basis::Basis;
 use super::costs::{measure_costs, renew_references};
 use super::error::ApplicationsError;
-use super::machine::{NativeSide, VmOptions, WorkloadMachine, find_guests};
+use super::machine::{NativeSide, VmOptions, WorkloadMachine, find_guests, translator};
 use super::metric::{Metric, middle};
 use super::verify::{Verified, VerifyInputs, agent_workload, own_workload, run_capacity, verify};
 use crate::runner::progress::Progress;
@@ -71,6 +72,8 @@ pub trait TrialSides {
 pub struct HostAndVm {
     options: VmOptions,
     native: NativeSide,
+    /// What programs are tried under on this host, where the VM is emulated.
+    translator: Option<Translator>,
 }
 
 impl HostAndVm {
@@ -80,8 +83,8 @@ impl HostAndVm {
     /// There is no such file system or adapter, or something is missing on this host.
     pub fn new(options: VmOptions, progress: &mut Progress<'_>) -> Result<Self, ApplicationsError> {
         let native = NativeSide::new(&options, progress)?;
-        find_guests(&options, &[], progress)?;
-        Ok(Self { options, native })
+        let translator = translator(&find_guests(&options, &[], progress)?.0, progress);
+        Ok(Self { options, native, translator })
     }
 }
 
@@ -115,22 +118,29 @@ impl TrialSides for HostAndVm {
         // What the copy left unwritten is not to be paid for by the application.
         rustix::fs::sync();
         // The first run warms up, and its system calls are counted, which slows it down.
-        let counted = match count_natively(case, &work, progress) {
-            Err(error) if error.is_of_one_application() => {
-                progress.remark(&format!("the system calls of {} are not counted: {error}", case.name));
-                None
+        let counted =
+            RunApart::unless_it_fails("its system calls are not counted", case, progress, |progress| {
+                RunApart::new(case, WorkloadMachine::native_counting(work.clone())?, true, progress)
+            })?;
+        let translated = match &self.translator {
+            None => None,
+            Some(translator) => {
+                RunApart::unless_it_fails("it is not translated", case, progress, |progress| {
+                    let machine = WorkloadMachine::native_translated(work.clone(), translator)?;
+                    RunApart::new(case, machine, false, progress)
+                })?
             }
-            counted => Some(counted?),
         };
         let profiles: Result<Vec<Profile>, ApplicationsError> =
             (0..runs.max(1)).map(|_| profile_natively(case, &work, progress)).collect();
         drop(place);
         let profile = middle(profiles?, |profile| profile.capacity().value);
-        let profile = profile.ok_or_else(|| ApplicationsError::Measured("it was not run natively".into()))?;
-        Ok(match counted {
-            Some(counted) => with_crossings(profile, &counted),
-            None => profile,
-        })
+        let mut profile =
+            profile.ok_or_else(|| ApplicationsError::Measured("it was not run natively".into()))?;
+        for apart in [counted, translated].iter().flatten() {
+            apart.add_to(&mut profile);
+        }
+        Ok(profile)
     }
 
     fn verify(
@@ -149,45 +159,72 @@ impl TrialSides for HostAndVm {
 /// The longest that a native run is watched.
 const LONGEST: Duration = Duration::from_secs(600);
 
-/// How often an application entered the kernel, and for how much work: its capacity times the time it took, in nanoseconds.
-struct CountedRun {
+/// What was seen of an application in a run of its own, as it slows it down.
+struct RunApart {
     crossings: Option<Crossings>,
+    /// Time of its user code where that was translated, in nanoseconds.
+    translated_ns: Option<u64>,
+    /// How much work it was for: its capacity times the time it took, in nanoseconds.
     work: f64,
 }
 
-/// Runs a case once in the folder `work`, with its system calls counted.
-fn count_natively(
-    case: &Case,
-    work: &Path,
-    progress: &Progress<'_>,
-) -> Result<CountedRun, ApplicationsError> {
-    let limit_ns = u64::try_from(LONGEST.as_nanos()).unwrap_or(u64::MAX);
-    let spec = WorkloadSpec { count: true, ..agent_workload(&case.command, limit_ns) };
-    let metric = match (&spec.workload, &case.metric) {
-        (Workload::Command(_), Some(metric)) => Some(Metric::parse(metric)),
-        _ => None,
-    };
-    let metric = metric.transpose().map_err(|why| ApplicationsError::Input(why.into()))?;
-    let mut machine = WorkloadMachine::native_counting(work.to_owned())?;
-    let measured = machine.run(spec, progress);
-    machine.end();
-    let outcome = measured?.0;
-    let (crossings, elapsed_ns) =
-        (outcome.footprint.as_ref().and_then(|seen| seen.crossings), outcome.elapsed_ns);
-    let capacity = run_capacity(&outcome, metric.as_ref(), "natively")?;
-    Ok(CountedRun { crossings, work: capacity.value * elapsed_ns as f64 })
-}
-
-/// The profile with the crossings of another run, as many as belong to its own work.
-fn with_crossings(mut profile: Profile, counted: &CountedRun) -> Profile {
-    let work = profile.capacity().value * profile.elapsed_ns.unwrap_or(0) as f64;
-    let times = work / counted.work;
-    if let Sourced::Known { value, .. } = &mut profile.footprint
-        && times.is_finite()
-    {
-        value.crossings = counted.crossings.map(|crossings| crossings.scaled(times));
+impl RunApart {
+    /// Runs a case once on a machine, with its system calls counted or its user code translated.
+    fn new(
+        case: &Case,
+        mut machine: WorkloadMachine,
+        count: bool,
+        progress: &Progress<'_>,
+    ) -> Result<Self, ApplicationsError> {
+        let limit_ns = u64::try_from(LONGEST.as_nanos()).unwrap_or(u64::MAX);
+        let spec = WorkloadSpec { count, ..agent_workload(&case.command, limit_ns) };
+        let metric = match (&spec.workload, &case.metric) {
+            (Workload::Command(_), Some(metric)) => Some(Metric::parse(metric)),
+            _ => None,
+        };
+        let metric = metric.transpose().map_err(|why| ApplicationsError::Input(why.into()))?;
+        // The agent itself is not translated.
+        let is_told = count || matches!(spec.workload, Workload::Command(_));
+        let measured = machine.run(spec, progress);
+        machine.end();
+        let outcome = measured?.0;
+        let seen = outcome.footprint.as_ref().filter(|_| is_told);
+        let crossings = seen.and_then(|seen| seen.crossings);
+        let translated_ns = seen.filter(|_| !count).map(|seen| seen.cpu_ns[0]);
+        let elapsed_ns = outcome.elapsed_ns;
+        let capacity = run_capacity(&outcome, metric.as_ref(), "natively")?;
+        Ok(Self { crossings, translated_ns, work: capacity.value * elapsed_ns as f64 })
     }
-    profile
+
+    /// What `run` gives; nothing, with a remark, where the application cannot be run so.
+    fn unless_it_fails(
+        what: &str,
+        case: &Case,
+        progress: &mut Progress<'_>,
+        run: impl FnOnce(&Progress<'_>) -> Result<Self, ApplicationsError>,
+    ) -> Result<Option<Self>, ApplicationsError> {
+        match run(progress) {
+            Err(error) if error.is_of_one_application() => {
+                progress.remark(&format!("{}: {what}: {error}", case.name));
+                Ok(None)
+            }
+            found => found.map(Some),
+        }
+    }
+
+    /// Adds as much of it as belongs to the profile's own work.
+    fn add_to(&self, profile: &mut Profile) {
+        let work = profile.capacity().value * profile.elapsed_ns.unwrap_or(0) as f64;
+        let times = work / self.work;
+        if let Sourced::Known { value, .. } = &mut profile.footprint
+            && times.is_finite()
+        {
+            let crossings = self.crossings.map(|crossings| crossings.scaled(times));
+            value.crossings = crossings.or(value.crossings);
+            let translated = self.translated_ns.and_then(|ns| scaled_ns(ns, times));
+            value.translated_ns = translated.or(value.translated_ns);
+        }
+    }
 }
 
 /// Runs a case once in the folder `work`, and gives its profile.

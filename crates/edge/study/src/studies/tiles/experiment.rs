@@ -73,6 +73,8 @@ pub struct TilesOptions {
     pub tiles: TileNumbers,
     /// How VMs that are started here are reached, `user` or `tap`; else as the tile says.
     pub network: Option<String>,
+    /// Whether each member is measured by itself first, and tiles are predicted from that.
+    pub predict: bool,
     /// How often each number of tiles is measured.
     pub repetitions: u32,
     /// How long members are under load before measuring, in nanoseconds.
@@ -105,6 +107,10 @@ impl TilesOptions {
             return Err(StudyError::input(why));
         }
         self.check_addresses()?;
+        if self.predict && self.plan(self.existing(), None).is_elsewhere() {
+            let why = "--predict: members run on another machine, and what they take of its processors is not known: leave --predict out";
+            return Err(StudyError::input(why));
+        }
         let Some(load) = &self.infrastructure else { return Ok(()) };
         self.platform(load).check()?;
         let mix = Mix::infrastructure();
@@ -204,6 +210,7 @@ impl TilesOptions {
             seed: self.seed,
             accelerator: self.guests.accelerator_name(),
             infrastructure,
+            predict: self.predict,
         }
     }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use virtbench_model::tiles_study::{breaches, next_tiles, tiles_left};
 use virtbench_record::{
-    ApplianceRoot, HostUse, Plan, TileNumbers, TilesKey, TilesMeasured, TilesPlan, TilesRecord,
+    ApplianceRoot, HostUse, Plan, TileAlone, TileNumbers, TilesKey, TilesMeasured, TilesPlan, TilesRecord,
 };
 
 use super::host::{TilesFailure, TilesPlace, tile_count, too_little_memory};
@@ -85,21 +85,37 @@ impl TilesStudy {
         &self,
         members: &mut [TileMember],
         place: &TilesPlace,
-        tiles: u32,
-        repetition: u32,
+        key: TilesKey,
         progress: &mut Progress<'_>,
     ) -> Result<Taken<TilesMeasured>, TilesFailure> {
-        if let Some(why) = too_little_memory(&self.plan, tiles) {
+        if let Some(why) = too_little_memory(&self.plan, key.tiles) {
             return Err(TilesFailure::failed(why));
         }
-        let infrastructure = Infrastructure::prepare(&self.plan, place, progress)?;
-        let mut standing = Standing::start(&self.plan, members, place, tiles, progress)?;
-        progress.doing(&format!("{} under load, repetition {}", tile_count(tiles), repetition + 1));
+        let infrastructure = match key.alone {
+            None => Infrastructure::prepare(&self.plan, place, progress)?,
+            Some(_) => None,
+        };
+        let mut standing = Standing::start(&self.plan, members, place, key.tiles, progress)?;
+        progress.doing(&self.under_load(key));
         let beside = infrastructure.as_ref();
-        let measured = run_together(&self.plan, &mut standing, place, beside, repetition, progress)?;
+        let measured = run_together(&self.plan, &mut standing, place, beside, key, progress)?;
         let (guest, notes) =
             standing.stands(place).map(|Stands { guest, notes }| (guest, notes)).unwrap_or_default();
         Ok(Taken { measured, guest, notes })
+    }
+}
+
+impl TilesStudy {
+    /// What is measured, for the progress line.
+    fn under_load(&self, key: TilesKey) -> String {
+        match key.alone {
+            None => format!("{} under load, repetition {}", tile_count(key.tiles), key.repetition + 1),
+            Some(TileAlone::Nobody) => "one tile that stands idle".into(),
+            Some(TileAlone::Member(place)) => {
+                let name = self.plan.members.get(place as usize).map_or("", |member| member.name.as_str());
+                format!("{name} by itself under load")
+            }
+        }
     }
 }
 
@@ -121,12 +137,15 @@ impl Schedule for TilesPlan {
             }
             TileNumbers::Auto { .. } => (SEARCHED, one(2).saturating_mul(SEARCHED)),
         };
-        let measurements = usize::try_from(count.saturating_mul(repetitions)).unwrap_or(usize::MAX);
-        Estimate::of_total(measurements, total.saturating_mul(repetitions))
+        let alone = if self.predict { self.loaded().len() as u64 + 1 } else { 0 };
+        let measurements = count.saturating_mul(repetitions).saturating_add(alone);
+        let measurements = usize::try_from(measurements).unwrap_or(usize::MAX);
+        let total = total.saturating_mul(repetitions).saturating_add(one(1).saturating_mul(alone));
+        Estimate::of_total(measurements, total)
     }
 
     fn next(&self, recorded: Recorded<'_, TilesKey>) -> Option<TilesKey> {
-        next_tiles(self, recorded.all).map(|(tiles, repetition)| TilesKey { tiles, repetition })
+        next_tiles(self, recorded.all)
     }
 
     fn left(&self, recorded: Recorded<'_, TilesKey>) -> Option<u64> {
@@ -175,9 +194,8 @@ impl Study for Measuring<'_> {
     }
 
     fn measure(&mut self, first: TilesKey, steps: &mut Steps<'_, '_, TilesPlan>) -> Result<(), StudyError> {
-        let TilesKey { tiles, repetition } = first;
         let (study, members, place) = (self.study, &mut *self.members, self.place);
-        let once = |progress: &mut Progress<'_>| study.once(members, place, tiles, repetition, progress);
+        let once = |progress: &mut Progress<'_>| study.once(members, place, first, progress);
         steps.take(first, once).map(drop)
     }
 }

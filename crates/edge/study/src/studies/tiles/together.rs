@@ -11,8 +11,8 @@ use virtbench_lab::{
 };
 use virtbench_platforms::Platform;
 use virtbench_record::{
-    HostUse, OperationsMeasured, OperationsPlan, TileDone, TileEnergy, TileHostSecond, TileMemberMeasured,
-    TilesMeasured, TilesPlan,
+    HostUse, OperationsMeasured, OperationsPlan, TileAlone, TileDone, TileEnergy, TileHostSecond,
+    TileMemberMeasured, TilesKey, TilesMeasured, TilesPlan,
 };
 
 use super::host::{TilesFailure, TilesPlace};
@@ -66,7 +66,7 @@ pub(super) fn run_together(
     standing: &mut Standing,
     place: &TilesPlace,
     infrastructure: Option<&Infrastructure<'_>>,
-    repetition: u32,
+    key: TilesKey,
     progress: &mut Progress<'_>,
 ) -> Result<TilesMeasured, TilesFailure> {
     let loaded = standing.members.len() as u64;
@@ -74,7 +74,7 @@ pub(super) fn run_together(
     let begin_ns = monotonic_ns() + LEAD_NS + LEAD_EACH_NS * loaded + of_ready_ns;
     let measure_ns = begin_ns + plan.ramp_up_ns;
     let moments = Moments { begin_ns, measure_ns, end_ns: measure_ns + plan.time_ns };
-    let generators = generators(plan, standing, place, repetition, moments)?;
+    let generators = generators(plan, standing, place, key, moments)?;
     let mut energy = source(plan.energy.as_deref());
     let mut watch = HostWatch::new(moments.measure_ns, moments.end_ns, standing.folder.path());
     let quiet = AtomicBool::new(false);
@@ -82,7 +82,7 @@ pub(super) fn run_together(
     let outcomes = thread::scope(|scope| {
         let asking = scope.spawn(|| ask(&mut energy, &quiet));
         let run = |stop: &AtomicBool| {
-            infrastructure.map(|load| load.run(moments, plan.seed.wrapping_add(repetition.into()), stop))
+            infrastructure.map(|load| load.run(moments, plan.seed.wrapping_add(key.repetition.into()), stop))
         };
         let outcomes = all(plan, standing, &generators, &run, &mut watch, (moments, progress.stop));
         quiet.store(true, Ordering::Relaxed);
@@ -152,23 +152,31 @@ fn all(
     })
 }
 
-/// A generator for each member that is not idle, with a seed of its own.
+/// A generator for each member that is to be under load, with a seed of its own.
 fn generators(
     plan: &TilesPlan,
     standing: &Standing,
     place: &TilesPlace,
-    repetition: u32,
+    key: TilesKey,
     moments: Moments,
 ) -> Result<Vec<Option<Generator>>, TilesFailure> {
     let folder = standing.folder.path();
-    let first = plan.seed.wrapping_add(u64::from(repetition) << 32);
+    let first = plan.seed.wrapping_add(u64::from(key.repetition) << 32);
     let members = (first..).zip(&standing.members);
     let generator = |(seed, one): (u64, &super::standing::StandingMember)| {
         let member = &plan.members[one.place];
+        if key.alone.is_some_and(|who| !is_member(who, one.place)) {
+            return Ok(None);
+        }
         Generator::of(plan, member, one.machine.served(), &place.program, folder, moments, seed)
             .map_err(|why| StudyError::input(format!("member {}: {why}", member.name)).into())
     };
     members.map(generator).collect()
+}
+
+/// Whether it is the member at this place who is alone under load.
+fn is_member(who: TileAlone, place: usize) -> bool {
+    matches!(who, TileAlone::Member(alone) if alone as usize == place)
 }
 
 /// Looks at everybody until something is so; returns what went wrong meanwhile.

@@ -75,6 +75,12 @@ impl System {
         Self { name, summary, disks: Disks::Outside(setup), slot_ns: None }
     }
 
+    /// Whether each machine has time slots of its own.
+    #[must_use]
+    pub fn has_slots(&self) -> bool {
+        matches!(self.disks, Disks::Listed(Variant { slot_ms: Some(_), .. }))
+    }
+
     /// The one of that name; one with time slots also with their length, `VirtualFence:30ms`.
     #[must_use]
     pub fn find(text: &str) -> Option<Self> {

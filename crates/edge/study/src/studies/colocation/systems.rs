@@ -96,6 +96,7 @@ pub fn compare_systems<E: From<StudyError>>(
         let left_ns = pace.left_s(systems.len() - index).saturating_mul(1_000_000_000);
         let (number, left) = (format!("{}/{}", index + 1, systems.len()), format_duration_ns(left_ns));
         run.remark(&format!("{number} {system}: {}; about {left} left", system.summary));
+        beyond_slots(&study.sets).filter(|_| system.has_slots()).iter().for_each(|why| run.remark(why));
         let folder = run.out.join(system.folder());
         let begun = Instant::now();
         let setup = system.setup().map_err(StudyError::input)?;
@@ -131,6 +132,34 @@ pub fn compare_systems<E: From<StudyError>>(
     let only_lacking = tried.iter().all(|tried| !matches!(tried.fate, SystemFate::Failed(_)));
     let some_measured = tried.iter().any(|tried| tried.fate == SystemFate::Measured);
     Ok(ComparedSystems { failure: failure.filter(|_| !(only_lacking && some_measured)), tried })
+}
+
+/// The most of its time slots that a load may ask for without queues that are long now and short then, in percent.
+const FITS_PERCENT: f64 = 80.0;
+
+/// Which machines' loads do not fit into time slots of one length, where saturation is what all do together; nothing where all fit.
+fn beyond_slots(sets: &[SetPlan]) -> Option<String> {
+    let seeking = sets.iter().find(|set| set.role == SetRole::Saturation)?;
+    let together = sets.iter().find(|set| set.role == SetRole::Together)?;
+    if seeking.members.len() < together.members.len() {
+        return None;
+    }
+    let slot_percent = 100.0 / together.members.len() as f64;
+    let used = together
+        .members
+        .iter()
+        .filter_map(|member| Some((&member.vm, 100.0 * member.share_percent? / slot_percent)));
+    let beyond: Vec<String> = used
+        .filter(|(_, percent)| *percent > FITS_PERCENT)
+        .map(|(vm, percent)| format!("{vm} ({percent:.0} %)"))
+        .collect();
+    (!beyond.is_empty()).then(|| {
+        format!(
+            "these do not fit into their time slots, of which a load may ask for {FITS_PERCENT:.0} %: {}. Their response times will deviate by \
+             what queues do so close to full; --pattern has their shares",
+            beyond.join(", ")
+        )
+    })
 }
 
 /// What a system's machines did, and what the simulator says of them.
@@ -281,7 +310,31 @@ pub fn simulate(
 
 #[cfg(test)]
 mod tests {
+    use virtbench_workload::{AccessLine, AccessSpec};
+
+    use super::super::schedule::{Saturating, pattern};
     use super::*;
+
+    #[test]
+    fn loads_that_do_not_fit_into_their_slots_are_named_before_they_run() {
+        let job = JobSpec::Load(LoadSpec::new(
+            AccessSpec { lines: vec![AccessLine::new(4096, 50.0, 100.0)] },
+            1 << 24,
+        ));
+        let of =
+            |shares: &[f64], saturating| beyond_slots(&pattern("load", &job, shares, saturating).unwrap());
+        let said = of(&[8.0, 24.0, 19.0, 21.0], Saturating::All).unwrap();
+        assert!(
+            said.contains("vm2 (96 %), vm4 (84 %)") && !said.contains("vm1") && !said.contains("vm3"),
+            "{said}"
+        );
+        assert_eq!(of(&[8.0, 20.0, 20.0, 20.0], Saturating::All), None);
+        assert_eq!(
+            of(&[8.0, 24.0, 24.0, 24.0], Saturating::One),
+            None,
+            "of one machine's saturation nothing follows"
+        );
+    }
 
     #[test]
     fn what_is_left_is_guessed_by_the_plan_and_then_by_what_was() {

@@ -5,8 +5,10 @@ use virtbench_record::Costs;
 use super::costs::parse_costs;
 
 /// By their names. Another comes of `virtbench costs --export NAME --out FILE` on a host that has the platform.
-const PLATFORMS: [(&str, &str); 1] =
-    [("uml", include_str!("../../../../../../docs/data/platforms/uml.json"))];
+const PLATFORMS: [(&str, &str); 2] = [
+    ("tcg", include_str!("../../../../../../docs/data/platforms/tcg.json")),
+    ("uml", include_str!("../../../../../../docs/data/platforms/uml.json")),
+];
 
 /// How they are called.
 #[must_use]
@@ -37,6 +39,6 @@ mod tests {
             assert!(origin.platform == name && origin.measured.starts_with("20"), "{origin:?}");
             assert!(!costs.host.cpu.is_empty() && costs.references.len() > 20);
         }
-        assert!(platform_costs("hyper").unwrap_err().contains("uml"));
+        assert!(platform_costs("hyper").unwrap_err().contains("tcg, uml"));
     }
 }

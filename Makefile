@@ -9,7 +9,7 @@ STUDY_BUILD = target/study/bin
 VIRTBENCH = $(STUDY_BUILD)/virtbench
 INSTALLED = target/release/virtbench
 
-.PHONY: help study check test soak bench profile fuzz fio-examples public-files lint doc-check licences build whole install setup setup-study setup-check setup-install setup-test setup-lint setup-bench setup-predictions uml uml-kernel appliances check-predictions deviation evaluation papers clean deb deb-check setup-package dist dist-check dist-again container-check study-check
+.PHONY: help study check test soak bench profile fuzz fio-examples public-files lint doc-check licences build whole install setup setup-study setup-check setup-install setup-test setup-lint setup-bench setup-predictions uml uml-kernel appliances check-predictions check-regressions deviation evaluation papers clean deb deb-check setup-package dist dist-check dist-again container-check study-check
 
 help:
 	@echo "make study    set up, build, and measure what virtualization costs this machine's storage"
@@ -20,7 +20,8 @@ help:
 	@echo "              a simulated vCenter with 10,000 VMs, read and followed; a real OpenStack whose hosts are fake"
 	@echo "make bench    set up and reproduce every figure the documents quote"
 	@echo "make check-predictions  real applications predicted, then run in a VM; errors and calibration: the tuning set under TCG,"
-	@echo "                        what was once held out in User Mode Linux, and the held-out set there and on other storages"
+	@echo "                        what was once held out in User Mode Linux, and held-out sets there, under TCG, on other storages, and tiles"
+	@echo "make check-regressions  forty runs between which nothing changed, compared: how often compare alarms, into docs/data/regressions.csv"
 	@echo "make deviation  four VMs under each way of sharing a hard disk and an SSD, beside the simulator"
 	@echo "make evaluation  the evaluation of [VirtualFence 2013] in virtual time, into docs/data/fence-evaluation.json"
 	@echo "make papers   what the papers' conclusions are held beside, measured in hours, into docs/papers.md; goes on where it was"
@@ -106,6 +107,7 @@ uml-kernel:
 	scripts/setup.sh uml-kernel
 	scripts/uml-kernel.sh
 
+PREDICT_TILES = $(INSTALLED) study tiles --accelerator uml --predict --tiles 1,2,3 --repetitions 1 --ramp 10s --time 15s
 STORAGES = virtio-blk virtio-blk,cache=writeback virtio-blk,cache=directsync virtio-blk,iops=500 virtio-blk,delay=5ms
 check-predictions: setup-predictions whole
 	$(INSTALLED) study predictions --cases docs/data/predictions.toml --trials 3 --out out/predictions \
@@ -114,8 +116,16 @@ check-predictions: setup-predictions whole
 		$(if $(wildcard out/predictions-uml/run.json),--resume)
 	$(INSTALLED) study predictions --cases docs/data/unseen.toml --accelerator uml --vcpus 1 --trials 3 --out out/predictions-unseen \
 		$(if $(wildcard out/predictions-unseen/run.json),--resume)
-	$(INSTALLED) study predictions --cases docs/data/unseen.toml --accelerator uml --vcpus 1 --trials 1 --runs 1 --out out/predictions-storages \
+	$(INSTALLED) study predictions --cases docs/data/held-out.toml --accelerator tcg --vcpus 1 --trials 1 --out out/predictions-tcg \
+		$(if $(wildcard out/predictions-tcg/run.json),--resume)
+	$(INSTALLED) study predictions --cases docs/data/held-out.toml --accelerator uml --vcpus 1 --trials 1 --out out/predictions-storages \
 		$(foreach storage,$(STORAGES),--storage $(storage)) $(if $(wildcard out/predictions-storages/run.json),--resume)
+	$(PREDICT_TILES) --tile docs/data/tile-busy.toml --out out/tile-busy $(if $(wildcard out/tile-busy/run.json),--resume)
+	$(PREDICT_TILES) --tile docs/data/tile-mixed.toml --out out/tile-mixed $(if $(wildcard out/tile-mixed/run.json),--resume)
+
+# How often `virtbench compare` alarms where nothing changed, and finds what did: forty runs, half an hour.
+check-regressions: setup-study setup-predictions whole
+	VIRTBENCH=$(INSTALLED) scripts/regressions-check.sh
 
 # A system whose results are in out/deviation is not measured again: remove the folder to begin anew. The tables for
 # docs/deviation.md are table.md in the two folders: what the documents quote, fenced and unfenced in one run, three
@@ -129,7 +139,7 @@ deviation: setup-study whole
 	$(DEVIATION_RUN) --systems $(DEVIATION_SYSTEMS) --repetitions $(DEVIATION_REPETITIONS) --time 40s --out out/deviation
 	$(DEVIATION_RUN) --systems all --repetitions 1 --time $(DEVIATION_TIME) --out out/deviation-all
 
-papers: setup-test whole
+papers: setup-test setup-predictions whole
 	scripts/papers.sh
 
 # The simulated evaluation of [VirtualFence 2013], as the documents count it.

@@ -52,6 +52,7 @@ for platform in uml tcg; do
   study "deviation-$platform" deviation --workload load:size=4k,read=50,random=100,outstanding=8 --size 16MiB --memory 128MiB --vcpus 1 \
     --systems none,VirtualFence,VirtualFence:30ms --repetitions 3 --time 4s --accelerator "$platform"
   study "tiles-$platform" tiles --tile tile-small --repetitions 1 --accelerator "$platform"
+  study "predictions-$platform" predictions --cases docs/data/held-out.toml --accelerator "$platform" --vcpus 1 --trials 1
 done
 
 "$virtbench" papers "$kept" --out docs/papers.md || exit

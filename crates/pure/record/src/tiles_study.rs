@@ -330,7 +330,7 @@ pub struct TilePredicted {
     pub repetition: u32,
     /// Each member that is under load.
     pub members: Vec<TilePredictedMember>,
-    /// How busy all processors of the host are, predicted, in percent of all of them.
+    /// How busy all processors of the host are with the tiles, other programs left out, predicted, in percent of all of them.
     pub predicted_busy_percent: f64,
     /// The same as measured.
     pub measured_busy_percent: f64,

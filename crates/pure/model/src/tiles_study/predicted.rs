@@ -79,7 +79,7 @@ pub(super) fn predicted(plan: &TilesPlan, records: &[TilesRecord]) -> Vec<TilePr
             repetition: record.key.repetition,
             members: members.filter_map(|(member, done)| beside(member, *done, measured)).collect(),
             predicted_busy_percent: 100.0 * foreseen.busy,
-            measured_busy_percent: busy_percent(&measured.host),
+            measured_busy_percent: 100.0 * used(&measured.host) / f64::from(measured.host.processors.max(1)),
         })
     };
     together.filter_map(one).collect()
@@ -155,8 +155,9 @@ fn beside(member: &Member, foreseen: Foreseen, measured: &TilesMeasured) -> Opti
     })
 }
 
-fn busy_percent(host: &HostUse) -> f64 {
-    host.cpu_percent / f64::from(host.processors.max(1))
+/// Processors that the members, their generators and the kernel for them take.
+fn used(host: &HostUse) -> f64 {
+    (host.cpu_percent - host.others_percent.unwrap_or(0.0)).max(0.0) / 100.0
 }
 
 /// Mean response time, in seconds; of a client what it told.
@@ -190,13 +191,13 @@ impl Tile {
         };
         let nobody = alone(TileAlone::Nobody)?;
         let processors = f64::from(nobody.host.processors.max(1));
-        let idle = nobody.host.cpu_percent / 100.0;
+        let idle = used(&nobody.host);
         let member = |place: &u32| {
             let member = &plan.members[*place as usize];
             let measured = alone(TileAlone::Member(*place))?;
             let done = measured.members.iter().find(|one| one.member == member.name)?.done.as_ref()?;
             let servers = if plan.vm { f64::from(member.vcpus) } else { processors };
-            let more = (measured.host.cpu_percent / 100.0 - idle).max(0.0);
+            let more = (used(&measured.host) - idle).max(0.0);
             Member::of(member, done, more, servers)
         };
         let members: Option<Vec<Member>> = plan.loaded().iter().map(member).collect();

@@ -110,6 +110,19 @@ fn what_is_waited_for_is_as_long_as_alone() {
     );
 }
 
+/// Half of a processor that another program took while mail was alone is not mail's.
+#[test]
+fn what_other_programs_took_is_no_member_s() {
+    let plan = mail(|load| load.users = Some(1));
+    let own = [("mail", 20.0, 0.05)];
+    let mut disturbed = alone(TileAlone::Member(0), 0.6, &own);
+    let Status::Measured(measured) = &mut disturbed.status else { panic!() };
+    measured.host.others_percent = Some(50.0);
+    let records = [alone(TileAlone::Nobody, 0.0, &[]), disturbed, together(1, 0.1, &own)];
+    let (_, _, busy) = rates(&plan, &records)[0];
+    assert!((busy - 5.0).abs() < 0.1, "a tenth of one of two processors: {busy}");
+}
+
 #[test]
 fn members_by_themselves_come_first_and_are_never_scored() {
     let plan = mail(|load| load.users = Some(1));

@@ -66,7 +66,9 @@ fn readings_of_the_clock_are_system_calls_of_an_agent_without_a_vdso() {
             .calls
     };
     let native = || Native::new("native", folder.path().to_owned());
-    let [with, without] = [native(), native().without_vdso()].map(calls);
+    // Calls of the whole machine are counted, to which others only add.
+    let with = (0..3).map(|_| calls(native())).min().unwrap();
+    let without = calls(native().without_vdso());
     assert!(without >= with + READINGS, "{without} calls, {with} with a vDSO");
 }
 

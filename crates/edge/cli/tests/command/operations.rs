@@ -434,7 +434,7 @@ fn tenants_are_measured_with_and_without_operations() {
     let more = ["--time", "8s", "--json", "--tenant-size", "8MiB", "--tenant", &tenant];
     let workload = "load:size=16k,read=100,outstanding=2";
     let open =
-        ["--vms", "4", "--piece", "2s", "--ramp", "0s", "--rate", "120/min", "--mix", mix.to_str().unwrap()];
+        ["--vms", "12", "--piece", "2s", "--ramp", "0s", "--rate", "120/min", "--mix", mix.to_str().unwrap()];
     let more = [&open[..], &more, &["--tenant-workload", workload]].concat();
     let finished = study(&libvirtd, &out, &more);
     assert_eq!(finished.code(), 0, "{finished:?}");

@@ -177,5 +177,5 @@ fn costs_of_a_platform_elsewhere_are_used_and_their_origin_is_said() {
     assert!(done.stdout.contains("those of the platform uml as it was on 20"), "{done:?}");
     assert!(done.stdout.contains("`virtbench costs` measures them here"), "{done:?}");
     let done = predict("hyper");
-    assert!(done.code() == 2 && done.stderr.contains("possible values: uml"), "{done:?}");
+    assert!(done.code() == 2 && done.stderr.contains("possible values: tcg, uml"), "{done:?}");
 }

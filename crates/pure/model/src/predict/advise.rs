@@ -6,7 +6,8 @@ use super::crossings::{Crossed, PARTS};
 use super::latency::{LatencyPrediction, Rounding, latency_model};
 use super::queueing::{Fitted, Outcome, Subject};
 use super::ratio::RatioPrediction;
-use super::scaling::{Alike, KernelFrom, Scaled};
+use super::scaling::{KernelFrom, Scaled};
+use super::similar_references::Alike;
 use super::storage::{Limit, OnStorage};
 use super::{Breakdown, ComputeCost, Part, Prediction, WhatIf};
 

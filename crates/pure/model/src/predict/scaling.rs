@@ -21,7 +21,7 @@ use virtbench_record::{Cost, CostPart, Costs, Profile, Reference, ReferenceRun};
 
 use super::queueing::{Network, Solved, Station, solve};
 use super::sampling::{Factor, SAMPLES, draws};
-use super::similar_references::likened;
+use super::similar_references::{Alike, likened};
 use super::{Breakdown, Part};
 
 /// Below this share of its time an application's waiting says nothing of how fast it is.
@@ -85,17 +85,6 @@ pub(super) enum KernelFrom {
     References,
     /// Reference applications whose kernel time goes to the like.
     Alike(Alike),
-}
-
-/// What factors that are from references say of themselves.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Alike {
-    /// How many references there are.
-    pub references: usize,
-    /// Those most alike.
-    pub nearest: Vec<String>,
-    /// How many times as long user code takes under a translator natively, where its factor is from that.
-    pub translation: Option<f64>,
 }
 
 /// Factors of all parts.

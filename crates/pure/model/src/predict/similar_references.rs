@@ -25,7 +25,6 @@
 use virtbench_record::{Costs, Footprint, Reference, ReferenceRun};
 
 use super::sampling::Factor;
-use super::scaling::Alike;
 
 /// With fewer reference applications there is nothing to choose from.
 const FEWEST: usize = 8;
@@ -59,6 +58,17 @@ pub(super) struct Likened {
     pub user: Option<Factor>,
     /// What they are from.
     pub from: Alike,
+}
+
+/// What factors that are from references say of themselves.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Alike {
+    /// How many references there are.
+    pub references: usize,
+    /// Those most alike.
+    pub nearest: Vec<String>,
+    /// How many times as long user code takes under a translator natively, where its factor is from that.
+    pub translation: Option<f64>,
 }
 
 /// Slowdown of code by other busy processors, 1 where only one is busy: that on the reference and on the subject.

@@ -246,16 +246,22 @@ impl Tile {
         for (index, (number, share)) in wanted.iter().enumerate() {
             let others = if index == 2 * place { number.saturating_sub(1) } else { *number };
             for _ in 0..others {
-                at_once.push(0.0);
-                for count in (0..at_once.len()).rev() {
-                    let fewer = if count == 0 { 0.0 } else { at_once[count - 1] };
-                    at_once[count] = at_once[count] * (1.0 - share) + fewer * share;
-                }
+                at_once = with_one_more(&at_once, *share);
             }
         }
         let slower = |others: usize| ((1 + others) as f64 / self.processors).max(1.0);
         at_once.iter().enumerate().map(|(others, weight)| weight * slower(others)).sum()
     }
+}
+
+/// How likely it is that so many want a processor at once, with another one that does for this share of the time.
+fn with_one_more(at_once: &[f64], share: f64) -> Vec<f64> {
+    let mut more = vec![0.0; at_once.len() + 1];
+    for (count, weight) in at_once.iter().enumerate() {
+        more[count] += weight * (1.0 - share);
+        more[count + 1] += weight * share;
+    }
+    more
 }
 
 impl Member {

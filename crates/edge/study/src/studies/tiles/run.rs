@@ -96,7 +96,10 @@ impl TilesStudy {
             Some(_) => None,
         };
         let mut standing = Standing::start(&self.plan, members, place, key.tiles, progress)?;
-        progress.doing(&self.under_load(key));
+        progress.doing(&match key.alone {
+            None => format!("{} under load, repetition {}", what(&self.plan, key), key.repetition + 1),
+            Some(_) => what(&self.plan, key),
+        });
         let beside = infrastructure.as_ref();
         let measured = run_together(&self.plan, &mut standing, place, beside, key, progress)?;
         let (guest, notes) =
@@ -105,16 +108,14 @@ impl TilesStudy {
     }
 }
 
-impl TilesStudy {
-    /// What is measured, for the progress line.
-    fn under_load(&self, key: TilesKey) -> String {
-        match key.alone {
-            None => format!("{} under load, repetition {}", tile_count(key.tiles), key.repetition + 1),
-            Some(TileAlone::Nobody) => "one tile that stands idle".into(),
-            Some(TileAlone::Member(place)) => {
-                let name = self.plan.members.get(place as usize).map_or("", |member| member.name.as_str());
-                format!("{name} by itself under load")
-            }
+/// What a measurement is of, in words.
+fn what(plan: &TilesPlan, key: TilesKey) -> String {
+    match key.alone {
+        None => tile_count(key.tiles),
+        Some(TileAlone::Nobody) => "one tile that stands idle".into(),
+        Some(TileAlone::Member(place)) => {
+            let name = plan.members.get(place as usize).map_or("", |member| member.name.as_str());
+            format!("{name} by itself")
         }
     }
 }
@@ -158,7 +159,7 @@ impl Schedule for TilesPlan {
 
     /// What broke, or why the run does not count.
     fn remarks(&self, record: &TilesRecord) -> Vec<String> {
-        let tiles = tile_count(record.key.tiles);
+        let tiles = what(self, record.key);
         let void = record.void().unwrap_or_default().iter();
         let void = void.map(|why| format!("this run of {tiles} does not count: {why}"));
         let broken = breaches(self, record)

@@ -69,48 +69,58 @@ slowed slowest 0.8
 "$virtbench" history list "$out/quiet" --catalogue "$out/quiet.sqlite" > /dev/null
 "$virtbench" history list "$out/quiet" "$out/loaded" --catalogue "$out/all.sqlite" > /dev/null
 
-# compare WHAT CATALOGUE BEFORE AFTER: a line with the answer, which is the exit code.
+mkdir -p "$out/none"
+"$virtbench" history list "$out/none" --catalogue "$out/none.sqlite" > /dev/null
+
+# compare CATALOGUE BEFORE AFTER: leaves in $answer what the exit code says.
 compare() {
-  local code=0 catalogue=()
-  [ "$2" = none ] || catalogue=(--catalogue "$out/$2.sqlite")
-  [ "$2" != none ] || catalogue=(--catalogue "$out/empty.sqlite")
-  "$virtbench" compare "$out/$3" "$out/$4" --fail-on regression "${catalogue[@]}" > /dev/null 2>&1 || code=$?
+  local code=0
+  "$virtbench" compare "$out/$2" "$out/$3" --fail-on regression --catalogue "$out/$1.sqlite" > /dev/null 2>&1 || code=$?
   case $code in
     0) answer=passed ;;
     9) answer=regression ;;
     10) answer=incomparable ;;
-    *) echo "compare $3 $4 ended with $code" >&2; exit 1 ;;
+    *) echo "compare $2 $3 ended with $code" >&2; exit 1 ;;
   esac
-  echo "${1/, /: },$2,$3,$4,$answer"
 }
 
-# One in so many of the runs on each side, drawn without replacement; the next draw has others.
-drawn() { shuf -e $(seq -f %02g "$runs") --random-source=<(yes "$1") | sed -n "$2"; }
+# pair WHAT CATALOGUE BEFORE AFTER: a line with the answer.
+pair() {
+  compare "$2" "$3" "$4"
+  echo "$1,$2,$3,$4,$answer"
+}
 
-# sides NAME SIZE DRAW AFTER: both sides of so many runs each, the second of the folder AFTER.
+# side NAME FOLDER NUMBER...: a side of these runs of the folder.
+side() {
+  local name=$1 folder=$2 number=0 run
+  shift 2
+  mkdir -p "$out/sides/$name"
+  for run in "$@"; do cp -r "$out/$folder/$run" "$out/sides/$name/$((++number))"; done
+}
+
+# sides WHAT SIZE DRAW AFTER: a line with the answer of two sides of so many runs each, drawn without replacement, the second of the folder
+# AFTER.
 sides() {
+  local drawn
+  mapfile -t drawn < <(shuf -e $(seq -f %02g "$runs") --random-source=<(yes "$3"))
   rm -rf "$out/sides"
-  mkdir -p "$out/sides/before" "$out/sides/after"
-  local run number=0
-  for run in $(drawn "$3" "1,$2p"); do cp -r "$out/quiet/$run" "$out/sides/before/$((++number))"; done
-  number=0
-  for run in $(drawn "$3" "$(($2 + 1)),$((2 * $2))p"); do cp -r "$out/$4/$run" "$out/sides/after/$((++number))"; done
-  compare "$1, $2 runs a side" none sides/before sides/after | sed "s/,sides/,draw $3 &/; s/draw $3 ,sides/draw-$3/; s/sides.after/$4/"
+  side before quiet "${drawn[@]:0:$2}"
+  side after "$4" "${drawn[@]:$2:$2}"
+  compare none sides/before sides/after
+  echo "$1: $2 runs a side,none,draw-$3/before,$4,$answer"
 }
 
-mkdir -p "$out/none"
-"$virtbench" history list "$out/none" --catalogue "$out/empty.sqlite" > /dev/null
 {
   echo "what,catalogue,before,after,answer"
   for ((one = 1; one <= runs; one++)); do
     for ((other = one + 1; other <= runs; other++)); do
       before=$(printf %02d "$one") after=$(printf %02d "$other")
       for catalogue in quiet all none; do
-        compare "quiet and quiet" "$catalogue" "quiet/$before" "quiet/$after"
-        compare "quiet and a tenth slower" "$catalogue" "quiet/$before" "slower/$after"
+        pair "quiet and quiet" "$catalogue" "quiet/$before" "quiet/$after"
+        pair "quiet and a tenth slower" "$catalogue" "quiet/$before" "slower/$after"
       done
-      for catalogue in all none; do compare "loaded and loaded" "$catalogue" "loaded/$before" "loaded/$after"; done
-      compare "quiet and loaded" all "quiet/$before" "loaded/$after"
+      for catalogue in all none; do pair "loaded and loaded" "$catalogue" "loaded/$before" "loaded/$after"; done
+      pair "quiet and loaded" all "quiet/$before" "loaded/$after"
     done
   done
   for size in 2 4 8 10; do

@@ -38,12 +38,9 @@ impl Translator {
         if !Path::new(RULES).is_dir() {
             return Err("this kernel has no binfmt_misc".into());
         }
-        let folders: Vec<PathBuf> =
-            env::var_os("PATH").iter().flat_map(|path| env::split_paths(path).collect::<Vec<_>>()).collect();
         // For this host's own instructions.
         let names = ["-static", ""].map(|kind| format!("qemu-{}{kind}", env::consts::ARCH));
-        let mut found = names.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
-        let program = found.find(|path| path.is_file());
+        let program = names.iter().find_map(|name| which::which(name).ok());
         let program =
             program.ok_or_else(|| format!("{} is not installed (package qemu-user-static)", names[0]))?;
         Ok(Self { program })

@@ -1,8 +1,8 @@
 //! Servers that are not who they should be, or say nonsense.
 
 use std::fs;
-use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpListener};
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -46,6 +46,12 @@ fn a_cloud_that_is_away_silent_or_another_program_is_told_apart() {
             let _ = connection.read(&mut [0; 4096]);
             let _ = connection
                 .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\nconnection: close\r\n\r\nhello");
+            // What is closed with something unread is reset, and the answer lost.
+            let _ = (
+                connection.shutdown(Shutdown::Write),
+                connection.set_read_timeout(Some(Duration::from_secs(1))),
+            );
+            let _ = io::copy(&mut connection, &mut io::sink());
         }
     });
     let other = refused(&at("http"), 60_000);

@@ -14,6 +14,7 @@ pub mod desktops;
 pub mod history;
 pub mod host_load;
 pub mod interval;
+mod line;
 pub mod oltp;
 pub mod operations;
 pub mod pairwise;

@@ -136,12 +136,13 @@ pub use tiles::{
     TileStepNumbers, TileTable, TilesSummary,
 };
 pub use tiles_plan::{
-    TileClient, TileLevels, TileLoad, TileLoadKind, TileMemberPlan, TileNumbers, TilesHost, TilesPlan,
+    TileAlone, TileClient, TileLevels, TileLoad, TileLoadKind, TileMemberPlan, TileNumbers, TilesHost,
+    TilesPlan,
 };
 pub use tiles_study::{
-    PowerSample, TileAlone, TileBreach, TileDone, TileEnergy, TileHostNumbers, TileHostSecond,
-    TileMemberMeasured, TilePredicted, TilePredictedMember, TilePredictionErrors, TileSecond, TileVoid,
-    TilesFailureDetail, TilesKey, TilesMeasured, TilesRecord, TilesStudySummary,
+    PowerSample, TileBreach, TileDone, TileEnergy, TileHostNumbers, TileHostSecond, TileMemberMeasured,
+    TilePredicted, TilePredictedMember, TilePredictionErrors, TileSecond, TileVoid, TilesFailureDetail,
+    TilesKey, TilesMeasured, TilesRecord, TilesStudySummary,
 };
 pub use users::{UsersOpenLoop, UsersOperation, UsersOutcome, UsersPlan, UsersSecond, UsersService};
 pub use workload::{Better, CommandEnd, JobOutcome, Metric, Sample, WorkloadOutcome, idle_percent};

@@ -135,6 +135,17 @@ pub enum TileNumbers {
     Given(Vec<u32>),
 }
 
+/// Who is under load where it is not everybody.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum TileAlone {
+    /// Nobody: what the members take that only stand there.
+    Nobody,
+    /// The member at this place of the plan, from 0.
+    Member(u32),
+}
+
 /// A machine of the user's that runs members.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -222,6 +233,13 @@ impl TilesPlan {
     pub fn loaded(&self) -> Vec<u32> {
         let members = (0..).zip(&self.members);
         members.filter(|(_, member)| member.load.kind != TileLoadKind::Idle).map(|(place, _)| place).collect()
+    }
+
+    /// Who is measured by itself first, in this order: nobody, then each member that is under load. Empty where tiles are not predicted.
+    #[must_use]
+    pub fn measured_alone(&self) -> Vec<TileAlone> {
+        let members = self.loaded().into_iter().map(TileAlone::Member);
+        [TileAlone::Nobody].into_iter().chain(members).filter(|_| self.predict).collect()
     }
 
     /// The member of this name.

@@ -12,6 +12,7 @@ use crate::outcome::TakenHistogram;
 use crate::plan::Plan;
 use crate::summary::Conclusion;
 use crate::tiles::TileSideNumbers;
+use crate::tiles_plan::TileAlone;
 
 /// A second of a member's series.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -200,17 +201,6 @@ pub struct TilesFailureDetail {
     pub member: Option<String>,
 }
 
-/// Who is under load where it is not everybody.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum TileAlone {
-    /// Nobody: what the members take that only stand there.
-    Nobody,
-    /// The member at this place of the plan, from 0.
-    Member(u32),
-}
-
 /// So many tiles at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -235,6 +225,16 @@ impl TilesKey {
     #[must_use]
     pub fn alone(who: TileAlone) -> Self {
         Self { tiles: 1, repetition: 0, alone: Some(who) }
+    }
+
+    /// Whether the member at this place of the plan is under load, if it has one.
+    #[must_use]
+    pub fn loads(&self, place: usize) -> bool {
+        match self.alone {
+            None => true,
+            Some(TileAlone::Nobody) => false,
+            Some(TileAlone::Member(alone)) => alone as usize == place,
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use virtbench_model::Span;
 use virtbench_model::together::Overload;
 use virtbench_record::{PathCost, SetStart};
+use virtbench_units::with_commas;
 
 /// Bytes in a megabyte, as in all rates of the report (decimal, as on a disk's label).
 pub(crate) const MEGABYTE: f64 = 1e6;
@@ -69,19 +70,6 @@ pub(crate) fn rounded(value: f64, decimals: usize) -> String {
 /// No decimals, with commas between thousands.
 pub(crate) fn whole(value: f64) -> String {
     with_commas(&rounded(value, 0))
-}
-
-fn with_commas(number: &str) -> String {
-    let (sign, number) = number.strip_prefix('-').map_or(("", number), |rest| ("-", rest));
-    let whole = number.split('.').next().unwrap_or(number).len();
-    let mut text = String::from(sign);
-    for (index, digit) in number.char_indices() {
-        if index > 0 && index < whole && (whole - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// A ratio: two decimals, more only where it is very small.

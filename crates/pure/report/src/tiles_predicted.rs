@@ -1,7 +1,7 @@
 //! Tiles as they were predicted from each member by itself, beside what was measured.
 
 use maud::{Markup, html};
-use virtbench_chart::{Axis, Chart, Dash, Form, Point, Series, look};
+use virtbench_chart::{Axis, Chart, Dash, Form, Point, Scale, Series, look};
 use virtbench_model::tiles_study::TilesStudyAnalysis;
 use virtbench_record::{TilePredicted, TilePredictedMember};
 
@@ -105,7 +105,7 @@ fn drawing(predicted: &[TilePredicted], id: &str, quantity: &str, of: Of) -> Opt
     if series.is_empty() {
         return None;
     }
-    let chart = Chart { series, ..Chart::new(Axis::from_zero("tiles"), Axis::from_zero(quantity)) };
+    let chart = Chart { series, ..Chart::new(Axis::new("tiles", Scale::Whole), Axis::from_zero(quantity)) };
     let label = format!(
         "{quantity}, predicted and measured, over the number of tiles; the table below holds the values."
     );

@@ -16,4 +16,4 @@ pub use latency::{
 };
 pub use random::{Random, SeedSequence};
 pub use responses::{Counted, Ending, Responses, Window};
-pub use scaled::{format_about_bytes, format_latency_ns, rounded};
+pub use scaled::{format_about_bytes, format_latency_ns, rounded, with_commas};

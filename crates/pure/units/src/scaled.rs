@@ -41,6 +41,21 @@ fn scaled(value: f64, step: f64, units: &[&str]) -> String {
     format!("{value:.decimals$} {}", units[unit])
 }
 
+/// A number in digits with commas between its thousands.
+#[must_use]
+pub fn with_commas(number: &str) -> String {
+    let (sign, number) = number.strip_prefix('-').map_or(("", number), |rest| ("-", rest));
+    let whole = number.split('.').next().unwrap_or(number).len();
+    let mut text = String::from(sign);
+    for (index, digit) in number.char_indices() {
+        if index > 0 && index < whole && (whole - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -61,6 +76,13 @@ mod tests {
         ] {
             assert_eq!(format_latency_ns(ns), text, "{ns}");
         }
+    }
+
+    #[test]
+    fn thousands_are_set_apart() {
+        let whole = |value: f64| with_commas(&format!("{value:.0}"));
+        assert_eq!([7.4, 1_000.0, 54_321.0, 1_234_567.0].map(whole), ["7", "1,000", "54,321", "1,234,567"]);
+        assert_eq!(["-1234.5678", "999"].map(with_commas), ["-1,234.5678", "999"]);
     }
 
     #[test]

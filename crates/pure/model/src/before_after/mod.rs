@@ -193,15 +193,26 @@ fn changed_environment(
 /// The values of both sides at a point: of each repetition, or where both have several runs of each run, its mean. What differs from run to
 /// run is in all repetitions of a run alike.
 fn values(quantity: Quantity, sides: [&Repetitions<'_>; 2]) -> [Vec<f64>; 2] {
-    let of_run = |run: &Vec<&PointRecord>| {
-        run.iter().filter_map(|record| quantity.value(record)).collect::<Vec<f64>>()
+    let of_run = |run: &Vec<&PointRecord>| -> Vec<f64> {
+        run.iter().filter_map(|record| quantity.value(record)).collect()
     };
     let runs = sides.map(|runs| runs.iter().map(of_run).filter(|run| !run.is_empty()).collect::<Vec<_>>());
-    let is_alive = |value: &f64| !is_worst(*value, quantity.better());
-    if runs.iter().any(|side| side.len() < 2) || !runs.iter().flatten().flatten().all(is_alive) {
-        return runs.map(|side| side.concat());
+    let means = |side: &Vec<Vec<f64>>| -> Option<Vec<f64>> {
+        side.iter()
+            .map(|run| mean_of_run(quantity, run))
+            .collect::<Option<Vec<f64>>>()
+            .filter(|means| means.len() > 1)
+    };
+    match runs.each_ref().map(means) {
+        [Some(before), Some(after)] => [before, after],
+        _ => runs.map(|side| side.concat()),
     }
-    runs.map(|side| side.iter().map(|run| geometric_mean(run)).collect())
+}
+
+/// The mean of a run's values at a point; nothing where there is none, or it completed nothing in a repetition.
+fn mean_of_run(quantity: Quantity, values: &[f64]) -> Option<f64> {
+    let is_alive = !values.is_empty() && !values.iter().any(|value| is_worst(*value, quantity.better()));
+    is_alive.then(|| geometric_mean(values))
 }
 
 /// What the values of both sides at a point come to.
@@ -264,21 +275,19 @@ fn overall(
 /// The ratio of sides of several runs each: what differs from run to run is in all points of a run alike, so each run counts once,
 /// with its mean over the points. Nothing where a side has fewer than two whole runs.
 fn of_runs(quantity: Quantity, points: &[(PointKey, [&Repetitions<'_>; 2])]) -> Option<LogRatio> {
-    let alive = |records: &[&PointRecord]| -> Option<f64> {
+    let mean = |records: &Vec<&PointRecord>| -> Option<f64> {
         let values: Vec<f64> = records.iter().filter_map(|record| quantity.value(record)).collect();
-        let is_alive = !values.is_empty() && !values.iter().any(|value| is_worst(*value, quantity.better()));
-        is_alive.then(|| values.iter().map(|value| value.ln()).sum::<f64>() / values.len() as f64)
+        mean_of_run(quantity, &values)
     };
     let means = [0, 1].map(|side| {
         let runs = points.first().map_or(0, |(_, sides)| sides[side].len());
         let of_run = |run: usize| -> Option<f64> {
-            let logarithms: Option<Vec<f64>> = points
+            let means: Option<Vec<f64>> = points
                 .iter()
                 .filter(|(_, sides)| sides.iter().all(|side| side.iter().flatten().next().is_some()))
-                .map(|(_, sides)| alive(sides[side].get(run)?))
+                .map(|(_, sides)| mean(sides[side].get(run)?))
                 .collect();
-            let logarithms = logarithms.filter(|one| !one.is_empty())?;
-            Some((logarithms.iter().sum::<f64>() / logarithms.len() as f64).exp())
+            means.filter(|means| !means.is_empty()).map(|means| geometric_mean(&means))
         };
         (0..runs).filter_map(of_run).collect::<Vec<f64>>()
     });

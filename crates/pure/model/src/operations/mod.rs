@@ -13,6 +13,8 @@ pub use analysis::{
 };
 pub use kinds::{CloneAnalysis, KindAnalysis, ManagementAnalysis, TenantsAnalysis, analyse_tenants};
 
+use crate::line::Line;
+
 /// A single power that misses the logarithms as it does would be as rare as this if there were no bend.
 const BEND_CHANCE: f64 = 0.01;
 
@@ -34,26 +36,6 @@ pub struct Growth {
     pub bend: Option<f64>,
 }
 
-/// A straight line through logarithms.
-struct Line {
-    slope: f64,
-    squares: f64,
-}
-
-fn line(points: &[(f64, f64)]) -> Line {
-    let count = points.len() as f64;
-    let (x, y) = points.iter().fold((0.0, 0.0), |sum, point| (sum.0 + point.0, sum.1 + point.1));
-    let (x, y) = (x / count, y / count);
-    let (mut xx, mut xy, mut yy) = (0.0, 0.0, 0.0);
-    for point in points {
-        xx += (point.0 - x).powi(2);
-        xy += (point.0 - x) * (point.1 - y);
-        yy += (point.1 - y).powi(2);
-    }
-    let slope = if xx > 0.0 { xy / xx } else { 0.0 };
-    Line { slope, squares: (yy - slope * xy).max(0.0) }
-}
-
 /// Numbers of VMs against latencies, in any order and several of one number where it was measured repeatedly; nothing under two
 /// numbers of VMs, or where one is not positive.
 #[must_use]
@@ -66,7 +48,7 @@ pub fn growth(points: &[(f64, f64)]) -> Option<Growth> {
     }
     Some(Growth {
         factor: (mean_at(&logs, last) - mean_at(&logs, first)).exp(),
-        exponent: line(&logs).slope,
+        exponent: Line::through(&logs).slope,
         bend: bend(&logs),
     })
 }
@@ -85,12 +67,12 @@ fn bend(logs: &[(f64, f64)]) -> Option<f64> {
     places.dedup();
     let inner = places.get(1..places.len() - 1)?;
     let freedom = logs.len().checked_sub(PARAMETERS).filter(|freedom| *freedom > 0)? as f64;
-    let whole = line(logs).squares;
+    let whole = Line::through(logs).squares;
     // Both parts have the points at the bend.
     let parts = |place: f64| {
         let until: Vec<_> = logs.iter().copied().filter(|point| point.0 <= place).collect();
         let from: Vec<_> = logs.iter().copied().filter(|point| point.0 >= place).collect();
-        line(&until).squares + line(&from).squares
+        Line::through(&until).squares + Line::through(&from).squares
     };
     let best = inner.iter().map(|place| (*place, parts(*place)));
     let (place, squares) = best.min_by(|one, other| one.1.total_cmp(&other.1))?;

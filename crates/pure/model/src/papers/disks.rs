@@ -154,28 +154,35 @@ pub(super) const CLAIMS: [Claim; 10] = [
 
 /// A rule for each VM of each run of a disk natively and in VMs.
 fn each_side(runs: &[PaperRun<'_>], rule: fn(&Comparison) -> Judged) -> Vec<ClaimFinding> {
-    let mut findings = Vec::new();
-    for run in runs {
-        let Plan::NativeVsVm(GridPlan { environments, seed, .. }) = &run.provenance.plan else { continue };
-        let Some((reference, subjects)) = environments.split_first() else { continue };
-        for subject in subjects {
-            let found = compare(run.records.points(), reference, subject, *seed);
-            let platform = platform_of(run.provenance, subject);
-            findings.extend(rule(&found).map(|(figures, verdict)| ClaimFinding {
-                platform,
-                figures,
-                verdict,
-            }));
-        }
-    }
-    findings
+    let of = |(platform, found): (String, Comparison)| {
+        rule(&found).map(|(figures, verdict)| ClaimFinding { platform, figures, verdict })
+    };
+    runs.iter().flat_map(sides_of).filter_map(of).collect()
+}
+
+/// Each VM of a run of a disk natively and in VMs, by its platform, beside native.
+pub(super) fn sides_of(run: &PaperRun<'_>) -> Vec<(String, Comparison)> {
+    let Plan::NativeVsVm(GridPlan { environments, seed, .. }) = &run.provenance.plan else {
+        return Vec::new();
+    };
+    let Some((reference, subjects)) = environments.split_first() else { return Vec::new() };
+    let of = |subject: &String| {
+        let found = compare(run.records.points(), reference, subject, *seed);
+        (platform_of(run.provenance, subject), found)
+    };
+    subjects.iter().map(of).collect()
+}
+
+/// Ratios over all points: their average, as the paper takes it, the least and the most.
+pub(super) fn ratios_of(found: &Comparison) -> Option<[f64; 3]> {
+    let ratios: Vec<f64> = found.curve.iter().map(|point| point.ratio.value).collect();
+    let mean = ratios.iter().sum::<f64>() / ratios.len() as f64;
+    Some([mean, *ratios.first()?, *ratios.last()?])
 }
 
 fn close_to_native(found: &Comparison) -> Judged {
-    let ratios: Vec<f64> = found.curve.iter().map(|point| point.ratio.value).collect();
-    let (least, most) = (ratios.first()?, ratios.last()?);
-    let mean = ratios.iter().sum::<f64>() / ratios.len() as f64;
-    let figures = format!("{mean:.2} of native ({least:.2} to {most:.2}, {} points)", ratios.len());
+    let [mean, least, most] = ratios_of(found)?;
+    let figures = format!("{mean:.2} of native ({least:.2} to {most:.2}, {} points)", found.curve.len());
     Some((figures, ClaimVerdict::of(mean >= CLOSE_TO_NATIVE)))
 }
 

@@ -3,18 +3,17 @@
 //! Machines are twenty years apart: where a paper has absolute figures of its machine, a row has those too, and a reader compares how rows
 //! go together and not one figure with another.
 
-use virtbench_record::{
-    GridPlan, OperationKind, PaperTable, PaperTableCell, PaperTableRow, Plan, PointKey, Quantity,
-};
+use virtbench_record::{OperationKind, PaperTable, PaperTableCell, PaperTableRow, Plan, PointKey, Quantity};
+use virtbench_units::with_commas;
 
-use super::claim::{PLATFORM, PaperRun, platform, platform_of};
-use super::disks::{ADAPTERS, ESX_ADAPTERS, ESX_DISK, NATIVE_VS_VM, adapters_of};
+use super::claim::{PLATFORM, PaperRun, platform};
+use super::disks::{ADAPTERS, ESX_ADAPTERS, ESX_DISK, NATIVE_VS_VM, adapters_of, ratios_of, sides_of};
 use super::many_vms::{CPU, MULTI_VM, NEIGHBOURS, analysed};
 use super::predictability::{DEVIATION, Disturbed, Sharing, USUAL_SLOT_MS, VIRTUAL_FENCE, sharing};
 use crate::oltp::analyse_oltp;
 use crate::operations::analyse_operations;
 use crate::predict::trials::{by_case, mean_absolute_error_percent};
-use crate::surface::compare;
+use crate::surface::Comparison;
 
 /// A table of a paper.
 struct Published {
@@ -177,21 +176,11 @@ const TABLES: [Published; 9] = [
 ];
 
 fn surface_ratios(run: &PaperRun<'_>) -> Vec<Cell> {
-    let Plan::NativeVsVm(GridPlan { environments, seed, .. }) = &run.provenance.plan else {
-        return Vec::new();
-    };
-    let Some((reference, subjects)) = environments.split_first() else { return Vec::new() };
-    let of = |subject: &String| {
-        let found = compare(run.records.points(), reference, subject, *seed);
-        let mut ratios: Vec<f64> = found.curve.iter().map(|point| point.ratio.value).collect();
-        ratios.sort_by(f64::total_cmp);
-        let (least, most) = (ratios.first()?, ratios.last()?);
-        let mean = ratios.iter().sum::<f64>() / ratios.len() as f64;
-        let platform = platform_of(run.provenance, subject);
-        let cells = [mean, *least, *most].map(|ratio| format!("{ratio:.2}"));
+    let of = |(platform, found): (String, Comparison)| {
+        let cells = ratios_of(&found)?.map(|ratio| format!("{ratio:.2}"));
         Some((0..).zip(cells).map(move |(row, figure)| (platform.clone(), row, figure)))
     };
-    subjects.iter().filter_map(of).flatten().collect()
+    sides_of(run).into_iter().filter_map(of).flatten().collect()
 }
 
 fn prediction_errors(run: &PaperRun<'_>) -> Vec<Cell> {
@@ -228,7 +217,7 @@ fn adapter_cells(run: &PaperRun<'_>, figure: fn(&crate::surface::Side) -> Option
         };
         let sides = analysis.measurements.points.get(&key)?;
         let told = sides.iter().enumerate().filter_map(|(adapter, cell)| {
-            Some(format!("{} {}", analysis.name(adapter), thousands(figure(&cell.side)?)))
+            Some(format!("{} {}", analysis.name(adapter), whole(figure(&cell.side)?)))
         });
         let told: Vec<String> = told.collect();
         (!told.is_empty()).then(|| (name.clone(), row, told.join(", ")))
@@ -236,12 +225,9 @@ fn adapter_cells(run: &PaperRun<'_>, figure: fn(&crate::surface::Side) -> Option
     ADAPTER_POINTS.iter().enumerate().filter_map(cell).collect()
 }
 
-/// A number without a fraction, its thousands set apart.
-fn thousands(value: f64) -> String {
-    let digits = format!("{value:.0}");
-    let groups: Vec<&str> =
-        digits.as_bytes().rchunks(3).rev().filter_map(|group| std::str::from_utf8(group).ok()).collect();
-    groups.join(",")
+/// No decimals, with commas between thousands.
+fn whole(value: f64) -> String {
+    with_commas(&format!("{value:.0}"))
 }
 
 fn database(run: &PaperRun<'_>) -> Vec<Cell> {
@@ -255,8 +241,8 @@ fn database(run: &PaperRun<'_>) -> Vec<Cell> {
     let no_counters = || Some("unavailable: no counters".to_owned());
     let grown = |factor: Option<f64>| factor.map(|factor| format!("{factor:.2}")).or_else(no_counters);
     let cells = [
-        rate(0).map(thousands),
-        rate(against.side).map(thousands),
+        rate(0).map(whole),
+        rate(against.side).map(whole),
         kept,
         grown(against.growth.map(|growth| growth.cycles_per_instruction)),
         grown(against.growth.map(|growth| growth.instructions)),

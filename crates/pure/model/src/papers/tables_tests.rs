@@ -51,8 +51,3 @@ fn adapters_stand_beside_the_paper_s_at_its_points() {
         assert!(rows.iter().all(|(_, said)| said == figure), "{place}: {rows:?}");
     }
 }
-
-#[test]
-fn thousands_are_set_apart() {
-    assert_eq!([7.4, 1_000.0, 54_321.0, 1_234_567.0].map(thousands), ["7", "1,000", "54,321", "1,234,567"]);
-}

@@ -25,6 +25,7 @@
 use virtbench_record::{Costs, Footprint, Reference, ReferenceRun};
 
 use super::sampling::Factor;
+use crate::line::Line;
 
 /// With fewer reference applications there is nothing to choose from.
 const FEWEST: usize = 8;
@@ -116,13 +117,8 @@ fn factor(known: &[Known<'_>], wanted: &Work) -> Option<Factor> {
     if known.len() < FEWEST {
         return None;
     }
-    let missed = |width: f64| {
-        let error = |left_out: usize| {
-            let others = known.iter().enumerate().filter(|(index, _)| *index != left_out);
-            mean(others.map(|(_, one)| one), &known[left_out].work, width) - known[left_out].ln
-        };
-        ((0..known.len()).map(|index| error(index).powi(2)).sum::<f64>() / known.len() as f64).sqrt()
-    };
+    let missed =
+        |width: f64| missed_by(known, |others, one| mean(others.iter().copied(), &one.work, width) - one.ln);
     let tried = WIDTHS.map(|width| (width, missed(width)));
     let (width, deviation) = tried.into_iter().min_by(|a, b| a.1.total_cmp(&b.1))?;
     Some(Factor { ln: mean(known.iter(), wanted, width), deviation })
@@ -139,25 +135,20 @@ fn translated(costs: &Costs, seen: &Footprint, crowding: Crowding<'_>) -> Option
     if known.len() < FEWEST {
         return None;
     }
-    let missed = |left_out: usize| {
-        let others = known.iter().enumerate().filter(|(index, _)| *index != left_out);
-        let (at, ln) = known[left_out];
-        line(others.map(|(_, one)| *one), at) - ln
-    };
-    let squares: f64 = (0..known.len()).map(|index| missed(index).powi(2)).sum();
-    let deviation = (squares / known.len() as f64).sqrt();
-    Some(Factor { ln: line(known.iter().copied(), wanted), deviation })
+    let deviation = missed_by(&known, |others, (at, ln)| {
+        let others: Vec<(f64, f64)> = others.iter().map(|one| **one).collect();
+        Line::through(&others).at(*at) - ln
+    });
+    Some(Factor { ln: Line::through(&known).at(wanted), deviation })
 }
 
-/// The value at `at` of the line with the least squares through these points; their mean where all are at one place.
-fn line(points: impl Iterator<Item = (f64, f64)> + Clone, at: f64) -> f64 {
-    let number = points.clone().count() as f64;
-    let mean = |of: fn((f64, f64)) -> f64| points.clone().map(of).sum::<f64>() / number;
-    let (x, y) = (mean(|point| point.0), mean(|point| point.1));
-    let (squares, products) = points.fold((0.0, 0.0), |(squares, products), (px, py)| {
-        (squares + (px - x).powi(2), products + (px - x) * (py - y))
-    });
-    if squares < f64::EPSILON { y } else { y + products / squares * (at - x) }
+/// How far each is missed by when it is left out and predicted from the others, on average: the root of the mean square.
+fn missed_by<T>(known: &[T], error: impl Fn(&[&T], &T) -> f64) -> f64 {
+    let of = |(left_out, one): (usize, &T)| {
+        let others = known.iter().enumerate().filter(|(index, _)| *index != left_out);
+        error(&others.map(|(_, other)| other).collect::<Vec<_>>(), one).powi(2)
+    };
+    (known.iter().enumerate().map(of).sum::<f64>() / known.len() as f64).sqrt()
 }
 
 fn distance(a: &Work, b: &Work) -> f64 {

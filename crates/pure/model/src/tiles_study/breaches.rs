@@ -359,9 +359,7 @@ fn alone_left<'a>(
     plan: &'a TilesPlan,
     records: &'a [TilesRecord],
 ) -> impl Iterator<Item = TileAlone> + use<'a> {
-    let members = plan.loaded().into_iter().map(TileAlone::Member);
-    let all = [TileAlone::Nobody].into_iter().chain(members).filter(|_| plan.predict);
-    all.filter(|who| {
+    plan.measured_alone().into_iter().filter(|who| {
         let own = || records.iter().filter(|record| record.key.alone == Some(*who));
         own().all(|record| record.void().is_some()) && own().count() < TRIES
     })

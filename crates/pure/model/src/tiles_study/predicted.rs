@@ -88,9 +88,7 @@ pub(super) fn predicted(plan: &TilesPlan, records: &[TilesRecord]) -> Vec<TilePr
 /// Why no tiles are predicted, in words: the first member that was not measured by itself; nothing where predictions were not asked for.
 #[must_use]
 pub(super) fn unpredicted(plan: &TilesPlan, records: &[TilesRecord]) -> Option<String> {
-    let members = plan.loaded().into_iter().map(TileAlone::Member);
-    let all = [TileAlone::Nobody].into_iter().chain(members).filter(|_| plan.predict);
-    all.filter_map(|who| {
+    plan.measured_alone().into_iter().find_map(|who| {
         let name = match who {
             TileAlone::Nobody => "the idle tile",
             TileAlone::Member(place) => plan.members[place as usize].name.as_str(),
@@ -109,7 +107,6 @@ pub(super) fn unpredicted(plan: &TilesPlan, records: &[TilesRecord]) -> Option<S
         };
         Some(format!("{name} by itself {why}"))
     })
-    .next()
 }
 
 /// How far predictions are off on average, each of a run by itself; nothing of none.

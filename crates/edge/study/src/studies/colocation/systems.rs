@@ -96,7 +96,9 @@ pub fn compare_systems<E: From<StudyError>>(
         let left_ns = pace.left_s(systems.len() - index).saturating_mul(1_000_000_000);
         let (number, left) = (format!("{}/{}", index + 1, systems.len()), format_duration_ns(left_ns));
         run.remark(&format!("{number} {system}: {}; about {left} left", system.summary));
-        beyond_slots(&study.sets).filter(|_| system.has_slots()).iter().for_each(|why| run.remark(why));
+        if let Some(why) = beyond_slots(&study.sets).filter(|_| system.has_slots()) {
+            run.remark(&why);
+        }
         let folder = run.out.join(system.folder());
         let begun = Instant::now();
         let setup = system.setup().map_err(StudyError::input)?;

@@ -378,15 +378,21 @@ fn native(
     machine.end();
     let mut runs = runs?;
     if apart.counts {
-        let machine = WorkloadMachine::native_counting(folder.0.clone())?;
+        let mut machine = WorkloadMachine::native_counting(folder.0.clone())?;
         let what = ("its system calls counted", Round { side: 0, count: true });
-        once_more(machine, runnable, &mut runs, what, ReferenceRun::take_crossings, progress)?;
+        let counted =
+            once_more(&mut machine, runnable, &mut runs, what, ReferenceRun::take_crossings, progress);
+        machine.end();
+        counted?;
     }
     if let Some(translator) = apart.translator {
-        let machine = WorkloadMachine::native_translated(folder.0.clone(), translator)?;
+        let mut machine = WorkloadMachine::native_translated(folder.0.clone(), translator)?;
         // It is as slow as in the VM, and run as often.
         let what = ("translated", Round { side: 1, count: false });
-        once_more(machine, runnable, &mut runs, what, ReferenceRun::take_translation, progress)?;
+        let translated =
+            once_more(&mut machine, runnable, &mut runs, what, ReferenceRun::take_translation, progress);
+        machine.end();
+        translated?;
     }
     Ok(runs)
 }
@@ -395,7 +401,7 @@ fn native(
 /// translated, and most of its calls read the clock and cost less than those of programs, which were predicted worse with them among the
 /// references.
 fn once_more(
-    mut machine: WorkloadMachine,
+    machine: &mut WorkloadMachine,
     runnable: &[Runnable],
     runs: &mut [Result<ReferenceRun, String>],
     (what, round): (&str, Round),
@@ -408,12 +414,11 @@ fn once_more(
             continue;
         }
         progress.doing(&format!("reference {} natively, {what}", one.name));
-        match self::run(&mut machine, one, &round, progress)? {
+        match self::run(machine, one, &round, progress)? {
             Ok(found) => take(run, &found),
             Err(why) => progress.remark(&format!("reference {}, {what}: {why}", one.name)),
         }
     }
-    machine.end();
     Ok(())
 }
 

@@ -10,8 +10,7 @@ use std::time::Duration;
 use virtbench_lab::{CpuSample, LabError, Translator, host_facts, run_command};
 use virtbench_profiler::{Application, ApplicationError, Limits, ProfilerError, kernel_threads_s, profile};
 use virtbench_record::{
-    Band, Capacity, Case, Crossings, Footprint, PROFILE_FORMAT, Profile, Source, Sourced, WorkloadOutcome,
-    scaled_ns,
+    Band, Capacity, Case, Footprint, PROFILE_FORMAT, Profile, Source, Sourced, WorkloadOutcome, scaled_ns,
 };
 use virtbench_workload::{Workload, WorkloadSpec};
 
@@ -122,23 +121,30 @@ impl TrialSides for HostAndVm {
             RunApart::unless_it_fails("its system calls are not counted", case, progress, |progress| {
                 RunApart::new(case, WorkloadMachine::native_counting(work.clone())?, true, progress)
             })?;
-        let translated = match &self.translator {
-            None => None,
-            Some(translator) => {
-                RunApart::unless_it_fails("it is not translated", case, progress, |progress| {
-                    let machine = WorkloadMachine::native_translated(work.clone(), translator)?;
-                    RunApart::new(case, machine, false, progress)
-                })?
-            }
-        };
+        // The agent is not translated, nor are workloads of its own.
+        let translator = self.translator.as_ref().filter(|_| own_workload(&case.command).is_none());
+        let translated = translator.map(|translator| {
+            RunApart::unless_it_fails("it is not translated", case, progress, |progress| {
+                let machine = WorkloadMachine::native_translated(work.clone(), translator)?;
+                RunApart::new(case, machine, false, progress)
+            })
+        });
+        let translated = translated.transpose()?.flatten();
         let profiles: Result<Vec<Profile>, ApplicationsError> =
             (0..runs.max(1)).map(|_| profile_natively(case, &work, progress)).collect();
         drop(place);
         let profile = middle(profiles?, |profile| profile.capacity().value);
         let mut profile =
             profile.ok_or_else(|| ApplicationsError::Measured("it was not run natively".into()))?;
-        for apart in [counted, translated].iter().flatten() {
-            apart.add_to(&mut profile);
+        if let Some(counted) = counted {
+            counted.add_to(&mut profile, |seen, counted, times| {
+                seen.crossings = counted.crossings.map(|crossings| crossings.scaled(times));
+            });
+        }
+        if let Some(translated) = translated {
+            translated.add_to(&mut profile, |seen, translated, times| {
+                seen.translated_ns = scaled_ns(translated.cpu_ns[0], times);
+            });
         }
         Ok(profile)
     }
@@ -161,15 +167,13 @@ const LONGEST: Duration = Duration::from_secs(600);
 
 /// What was seen of an application in a run of its own, as it slows it down.
 struct RunApart {
-    crossings: Option<Crossings>,
-    /// Time of its user code where that was translated, in nanoseconds.
-    translated_ns: Option<u64>,
+    seen: Option<Footprint>,
     /// How much work it was for: its capacity times the time it took, in nanoseconds.
     work: f64,
 }
 
 impl RunApart {
-    /// Runs a case once on a machine, with its system calls counted or its user code translated.
+    /// Runs a case once on a machine, with its system calls counted if `count` says so.
     fn new(
         case: &Case,
         mut machine: WorkloadMachine,
@@ -183,17 +187,11 @@ impl RunApart {
             _ => None,
         };
         let metric = metric.transpose().map_err(|why| ApplicationsError::Input(why.into()))?;
-        // The agent itself is not translated.
-        let is_told = count || matches!(spec.workload, Workload::Command(_));
         let measured = machine.run(spec, progress);
         machine.end();
         let outcome = measured?.0;
-        let seen = outcome.footprint.as_ref().filter(|_| is_told);
-        let crossings = seen.and_then(|seen| seen.crossings);
-        let translated_ns = seen.filter(|_| !count).map(|seen| seen.cpu_ns[0]);
-        let elapsed_ns = outcome.elapsed_ns;
         let capacity = run_capacity(&outcome, metric.as_ref(), "natively")?;
-        Ok(Self { crossings, translated_ns, work: capacity.value * elapsed_ns as f64 })
+        Ok(Self { work: capacity.value * outcome.elapsed_ns as f64, seen: outcome.footprint })
     }
 
     /// What `run` gives; nothing, with a remark, where the application cannot be run so.
@@ -212,17 +210,14 @@ impl RunApart {
         }
     }
 
-    /// Adds as much of it as belongs to the profile's own work.
-    fn add_to(&self, profile: &mut Profile) {
+    /// Has `add` put what it finds in this run's footprint into the profile's, as many times as belongs to the profile's own work.
+    fn add_to(&self, profile: &mut Profile, add: impl FnOnce(&mut Footprint, &Footprint, f64)) {
         let work = profile.capacity().value * profile.elapsed_ns.unwrap_or(0) as f64;
         let times = work / self.work;
-        if let Sourced::Known { value, .. } = &mut profile.footprint
+        if let (Sourced::Known { value, .. }, Some(seen)) = (&mut profile.footprint, &self.seen)
             && times.is_finite()
         {
-            let crossings = self.crossings.map(|crossings| crossings.scaled(times));
-            value.crossings = crossings.or(value.crossings);
-            let translated = self.translated_ns.and_then(|ns| scaled_ns(ns, times));
-            value.translated_ns = translated.or(value.translated_ns);
+            add(value, seen, times);
         }
     }
 }

@@ -129,7 +129,11 @@ pub(super) fn run_capacity(
         let (trouble, end) = trouble;
         let said: Vec<&str> = end.output.lines().rev().take(12).collect();
         let said: Vec<&str> = said.into_iter().rev().collect();
-        let message = format!("{place} the application {trouble}; it said:\n  | {}", said.join("\n  | "));
+        let said = match said.join("\n  | ") {
+            silence if silence.trim().is_empty() => "it said nothing".to_owned(),
+            said => format!("it said:\n  | {said}"),
+        };
+        let message = format!("{place} the application {trouble}; {said}");
         return Err(ApplicationsError::Measured(message.into()));
     }
     match metric {

@@ -138,7 +138,7 @@ impl Schedule for TilesPlan {
             }
             TileNumbers::Auto { .. } => (SEARCHED, one(2).saturating_mul(SEARCHED)),
         };
-        let alone = if self.predict { self.loaded().len() as u64 + 1 } else { 0 };
+        let alone = self.measured_alone().len() as u64;
         let measurements = count.saturating_mul(repetitions).saturating_add(alone);
         let measurements = usize::try_from(measurements).unwrap_or(usize::MAX);
         let total = total.saturating_mul(repetitions).saturating_add(one(1).saturating_mul(alone));

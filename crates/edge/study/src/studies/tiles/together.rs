@@ -11,8 +11,8 @@ use virtbench_lab::{
 };
 use virtbench_platforms::Platform;
 use virtbench_record::{
-    HostUse, OperationsMeasured, OperationsPlan, TileAlone, TileDone, TileEnergy, TileHostSecond,
-    TileMemberMeasured, TilesKey, TilesMeasured, TilesPlan,
+    HostUse, OperationsMeasured, OperationsPlan, TileDone, TileEnergy, TileHostSecond, TileMemberMeasured,
+    TilesKey, TilesMeasured, TilesPlan,
 };
 
 use super::host::{TilesFailure, TilesPlace};
@@ -165,18 +165,13 @@ fn generators(
     let members = (first..).zip(&standing.members);
     let generator = |(seed, one): (u64, &super::standing::StandingMember)| {
         let member = &plan.members[one.place];
-        if key.alone.is_some_and(|who| !is_member(who, one.place)) {
+        if !key.loads(one.place) {
             return Ok(None);
         }
         Generator::of(plan, member, one.machine.served(), &place.program, folder, moments, seed)
             .map_err(|why| StudyError::input(format!("member {}: {why}", member.name)).into())
     };
     members.map(generator).collect()
-}
-
-/// Whether it is the member at this place who is alone under load.
-fn is_member(who: TileAlone, place: usize) -> bool {
-    matches!(who, TileAlone::Member(alone) if alone as usize == place)
 }
 
 /// Looks at everybody until something is so; returns what went wrong meanwhile.

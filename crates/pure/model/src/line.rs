@@ -1,6 +1,6 @@
 //! The straight line with the least squares through points.
 
-/// A line.
+/// How one quantity goes with another, as nearly as a straight line tells.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Line {
     /// How much it rises; nought where all points are at one place.
@@ -27,7 +27,7 @@ impl Line {
         Self { slope, squares: (yy - slope * xy).max(0.0), middle: (x, y) }
     }
 
-    /// Its value there.
+    /// What it says of a place between or beyond the points.
     pub fn at(&self, x: f64) -> f64 {
         self.middle.1 + self.slope * (x - self.middle.0)
     }

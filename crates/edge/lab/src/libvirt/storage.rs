@@ -153,13 +153,22 @@ pub fn folder_of(pool_xml: &str) -> String {
 /// # Errors
 /// It is taken, or the connection failed.
 pub fn check_free(pool: &Pool, name: &str) -> Result<(), LibvirtError> {
-    match pool.volume(name) {
-        Ok(_) => Err(LibvirtError::Local(format!(
-            "there is a volume {name} already, which this run has not made: it stays as it is; begin again, and another name is taken"
-        ))),
-        Err(error) if error.kind() == ErrorKind::NoVolume => Ok(()),
+    let is_there = || match pool.volume(name) {
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::NoVolume => Ok(false),
         Err(error) => Err(error),
+    };
+    if !is_there()? {
+        return Ok(());
     }
+    // What another hypervisor has removed from a folder that both have as a pool is there until this one looks again.
+    refresh(pool)?;
+    if !is_there()? {
+        return Ok(());
+    }
+    Err(LibvirtError::Local(format!(
+        "there is a volume {name} already, which this run has not made: it stays as it is; begin again, and another name is taken"
+    )))
 }
 
 /// What a run has made on a hypervisor, of which its keeper keeps account. Dropping it removes all of it.

@@ -39,8 +39,29 @@ keep() {
   done
 }
 
+# Two hypervisors for management operations, between which guests can move. They end with this script.
+operations() {
+  local place uuid=8f07fe28-753f-2729-d76d-bdbd892f949a socket
+  place=$(mkdir -p "$out/libvirt" && cd "$out/libvirt" && pwd)
+  scripts/libvirtd.sh "$place/one" 24000 & hypervisors=$!
+  scripts/libvirtd.sh "$place/two" 24100 "$uuid" "$place/one/pool" & hypervisors="$hypervisors $!"
+  for socket in one two; do
+    timeout 60 sh -c "until [ -S '$place/$socket/run/libvirt/libvirt-sock' ]; do sleep 0.2; done" || { failed="$failed operations(4)"; return; }
+  done
+  at() { echo "libvirt+qemu:///system?socket=$place/$1/run/libvirt/libvirt-sock"; }
+  study operations-tcg operations --platform "$(at one)" --destination "$(at two)&pool=shared" --vms 4,12 --rate 30/min --time 3m --accelerator tcg
+  # shellcheck disable=SC2086 # several
+  kill -KILL $hypervisors
+  hypervisors=
+}
+hypervisors=
+# shellcheck disable=SC2086 # several, or none
+trap 'kill -KILL $hypervisors 2> /dev/null || :' EXIT
+
 together() { study "$1-$2" neighbours --workload "$3" --vms 1,2,4 --vcpus 1 --memory 192MiB --time 3s --repetitions 3 --accelerator "$2" "${@:4}"; }
 
+# Each platform's predictions are of the set that was held out from them.
+declare -A cases=([uml]=fresh [tcg]=held-out)
 study disk native-vs-vm --grid quick --ramp 200ms --time 600ms
 study adapters adapters --grid quick --ramp 200ms --time 600ms
 for platform in uml tcg; do
@@ -52,8 +73,9 @@ for platform in uml tcg; do
   study "deviation-$platform" deviation --workload load:size=4k,read=50,random=100,outstanding=8 --size 16MiB --memory 128MiB --vcpus 1 \
     --systems none,VirtualFence,VirtualFence:30ms --repetitions 3 --time 4s --accelerator "$platform"
   study "tiles-$platform" tiles --tile tile-small --repetitions 1 --accelerator "$platform"
-  study "predictions-$platform" predictions --cases docs/data/held-out.toml --accelerator "$platform" --vcpus 1 --trials 1
+  study "predictions-$platform" predictions --cases "docs/data/${cases[$platform]}.toml" --accelerator "$platform" --vcpus 1 --trials 1
 done
+[[ -n ${PAPERS:-} && " $PAPERS " != *" operations-tcg "* ]] || operations
 
 "$virtbench" papers "$kept" --out docs/papers.md || exit
 [ -z "$failed" ] || { echo "not measured:$failed" >&2; exit 1; }

@@ -1,6 +1,6 @@
 //! A conclusion as the papers' files write it down, a run as it is held beside them, and what both call a platform.
 
-use virtbench_record::{ClaimFinding, ClaimVerdict, Provenance, Records};
+use virtbench_record::{ClaimFinding, ClaimVerdict, OperationsPlan, Provenance, Records};
 
 /// A run that is held beside the papers.
 #[derive(Debug, Clone, Copy)]
@@ -51,6 +51,11 @@ pub(super) fn platform_of(provenance: &Provenance, environment: &str) -> String 
         name if ACCELERATORS.contains(&name) => name.to_uppercase(),
         name => name.to_owned(),
     }
+}
+
+/// What management operations are asked of, without where it is: `libvirt` of `libvirt+qemu:///system`.
+pub(super) fn manager(plan: &OperationsPlan) -> String {
+    plan.platform.split(['+', ':']).next().unwrap_or_default().to_owned()
 }
 
 /// Key of the paper on platforms.

@@ -2,7 +2,7 @@
 
 use virtbench_record::{ClaimFinding, ClaimVerdict, OperationKind, Plan, Quantity};
 
-use super::claim::{Claim, Judged, PLATFORM, PaperRun, each_run};
+use super::claim::{Claim, Judged, PLATFORM, PaperRun, each_run, manager};
 use crate::application::ApplicationAnalysis;
 use crate::oltp::analyse_oltp;
 use crate::operations::analyse_operations;
@@ -130,7 +130,7 @@ fn operations_slow(runs: &[PaperRun<'_>]) -> Vec<ClaimFinding> {
         let slowed = factors.iter().filter(|(_, factor)| *factor > 1.0).count();
         let spread = factors.iter().map(|(name, factor)| format!("{name} {factor:.2}")).collect::<Vec<_>>();
         (!factors.is_empty()).then(|| ClaimFinding {
-            platform: plan.platform.clone(),
+            platform: manager(plan),
             figures: format!("from {least} to {most} VMs, times: {}", spread.join(", ")),
             verdict: ClaimVerdict::of(slowed == factors.len()),
         })
@@ -152,7 +152,7 @@ fn starting_is_slowest(runs: &[PaperRun<'_>]) -> Vec<ClaimFinding> {
         let told = means.iter().take(3).map(|(kind, mean)| format!("{} {mean:.3} s", kind.name()));
         let is_there = means.len() > 1 && kinds.contains_key(&OperationKind::PowerOn);
         Some(ClaimFinding {
-            platform: plan.platform.clone(),
+            platform: manager(plan),
             figures: format!("slowest {}", told.collect::<Vec<_>>().join(", ")),
             verdict: if is_there {
                 ClaimVerdict::of(*slowest == OperationKind::PowerOn)

@@ -111,6 +111,7 @@ fn operating(
 fn operations_that_take_longer_with_more_vms_are_told_from_those_that_do_not() {
     // Starting takes three times as long with twice the VMs, ending a VM as long as before.
     let plan = operations::plan();
+    assert_eq!(super::super::claim::manager(&plan), "libvirt", "where it is is no part of a column's name");
     assert_eq!(
         verdict("operations-slow-with-density", &operating(plan.clone(), operations::records())),
         ClaimVerdict::Fails

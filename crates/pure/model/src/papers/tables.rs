@@ -6,7 +6,7 @@
 use virtbench_record::{OperationKind, PaperTable, PaperTableCell, PaperTableRow, Plan, PointKey, Quantity};
 use virtbench_units::with_commas;
 
-use super::claim::{PLATFORM, PaperRun, platform};
+use super::claim::{PLATFORM, PaperRun, manager, platform};
 use super::disks::{ADAPTERS, ESX_ADAPTERS, ESX_DISK, NATIVE_VS_VM, adapters_of, ratios_of, sides_of};
 use super::many_vms::{CPU, MULTI_VM, NEIGHBOURS, analysed};
 use super::predictability::{DEVIATION, Disturbed, Sharing, USUAL_SLOT_MS, VIRTUAL_FENCE, sharing};
@@ -274,9 +274,9 @@ fn operations(run: &PaperRun<'_>) -> Vec<Cell> {
         };
         Some(format!("{:.3} and {:.3}", of(fewest)?, of(most)?))
     };
-    let vms = (plan.platform.clone(), 0, format!("{} and {}", fewest.vms, most.vms));
+    let vms = (manager(plan), 0, format!("{} and {}", fewest.vms, most.vms));
     let kinds = (1..).zip(&KINDS);
-    let kinds = kinds.filter_map(|(row, kind)| Some((plan.platform.clone(), row, seconds(kind)?)));
+    let kinds = kinds.filter_map(|(row, kind)| Some((manager(plan), row, seconds(kind)?)));
     [vms].into_iter().chain(kinds).collect()
 }
 

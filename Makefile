@@ -108,7 +108,8 @@ uml-kernel:
 	scripts/uml-kernel.sh
 
 PREDICT_TILES = $(INSTALLED) study tiles --accelerator uml --predict --tiles 1,2,3 --repetitions 1 --ramp 10s --time 15s
-STORAGES = virtio-blk virtio-blk,cache=writeback virtio-blk,cache=directsync virtio-blk,iops=500 virtio-blk,delay=5ms
+STORAGES = virtio-blk virtio-blk,cache=writeback virtio-blk,cache=directsync virtio-blk,iops=500 virtio-blk,delay=5ms \
+	vhost-user-blk@fence,scheduler=HDD+NWC,slow=file,slot=20ms
 check-predictions: setup-predictions whole
 	$(INSTALLED) study predictions --cases docs/data/predictions.toml --trials 3 --out out/predictions \
 		$(if $(wildcard out/predictions/run.json),--resume)
@@ -120,6 +121,10 @@ check-predictions: setup-predictions whole
 		$(if $(wildcard out/predictions-tcg/run.json),--resume)
 	$(INSTALLED) study predictions --cases docs/data/held-out.toml --accelerator uml --vcpus 1 --trials 1 --out out/predictions-storages \
 		$(foreach storage,$(STORAGES),--storage $(storage)) $(if $(wildcard out/predictions-storages/run.json),--resume)
+	$(INSTALLED) study predictions --cases docs/data/fresh.toml --accelerator uml --vcpus 1 --trials 3 --out out/predictions-fresh \
+		$(if $(wildcard out/predictions-fresh/run.json),--resume)
+	$(INSTALLED) study predictions --cases docs/data/fresh.toml --accelerator uml --vcpus 1 --trials 1 --out out/predictions-fresh-storages \
+		$(foreach storage,$(STORAGES),--storage $(storage)) $(if $(wildcard out/predictions-fresh-storages/run.json),--resume)
 	$(PREDICT_TILES) --tile docs/data/tile-busy.toml --out out/tile-busy $(if $(wildcard out/tile-busy/run.json),--resume)
 	$(PREDICT_TILES) --tile docs/data/tile-mixed.toml --out out/tile-mixed $(if $(wildcard out/tile-mixed/run.json),--resume)
 

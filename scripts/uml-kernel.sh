@@ -34,6 +34,19 @@ fetch_packages sid "$work" "$source" || fail "$source cannot be fetched"
 dpkg -x debs/*.deb source
 tar -C tree --strip-components=1 -xf "source/usr/src/$source.tar.xz"
 
+# Its scheduler's clock counts ticks of 10 ms, and so do its accounts of what programs wait for (/proc/pressure). This one counts nanoseconds.
+cat >> tree/arch/um/kernel/time.c << 'CLOCK'
+
+unsigned long long notrace sched_clock(void)
+{
+	static unsigned long long first_ns;
+
+	if (!first_ns)
+		first_ns = os_nsecs();
+	return os_nsecs() - first_ns;
+}
+CLOCK
+
 echo "compiling it"
 begun=$SECONDS
 make -s -C tree ARCH=um allnoconfig KCONFIG_ALLCONFIG="$config" >"$work/log" 2>&1 || fail "its configuration failed: $(tail -n 3 "$work/log")"

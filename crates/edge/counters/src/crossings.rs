@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
-use virtbench_record::{Crossings, DiskCounts};
+use virtbench_record::{Crossings, DiskCounts, IoStalls};
 
 use crate::event::{Attributes, online, open};
 use crate::tracefs::tracefs;
@@ -61,6 +61,8 @@ const SET_FILTER: libc::Ioctl = 0x4008_2406;
 
 /// What the kernel counts a disk's bytes in.
 const SECTOR_BYTES: u64 = 512;
+/// Unit of the times there, in nanoseconds.
+const MILLISECOND_NS: u64 = 1_000_000;
 
 /// Counters of system calls, one a processor and kind. While they live each call takes longer, by some tenths of a microsecond.
 #[derive(Debug)]
@@ -151,9 +153,24 @@ pub(crate) fn disk_counts() -> Option<DiskCounts> {
             flushes: field(18),
             read_bytes: field(5) * SECTOR_BYTES,
             written_bytes: field(9) * SECTOR_BYTES,
+            time_ns: (field(6) + field(10) + field(19)) * MILLISECOND_NS,
         })
     };
     Some(stats.lines().filter_map(of_line).fold(DiskCounts::default(), |all, one| all.and(&one)))
+}
+
+/// How long programs stood still for I/O since the machine's start; nothing where its kernel does not keep account of that.
+pub(crate) fn io_stalls() -> Option<IoStalls> {
+    stalls_in(&fs::read_to_string("/proc/pressure/io").ok()?)
+}
+
+/// `some avg10=0.00 avg60=0.00 avg300=0.00 total=1234`, and the same of `full`; totals are in microseconds.
+fn stalls_in(text: &str) -> Option<IoStalls> {
+    let total_ns = |name: &str| -> Option<u64> {
+        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+        line.rsplit_once("total=")?.1.trim().parse::<u64>().ok()?.checked_mul(1000)
+    };
+    Some(IoStalls { some_ns: total_ns("some ")?, full_ns: total_ns("full ")? })
 }
 
 /// The number behind a name at the beginning of a line.
@@ -206,6 +223,15 @@ mod tests {
         file.sync_all().unwrap();
         let seen = disk_counts().unwrap().since(&before);
         assert!(seen.operations() >= 1 && seen.written_bytes >= 8192, "{seen:?}");
+    }
+
+    #[test]
+    fn the_kernel_s_account_of_stalls_is_read() {
+        let text = "some avg10=0.00 avg60=0.02 avg300=0.00 total=3456\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=1200\n";
+        assert_eq!(stalls_in(text), Some(IoStalls { some_ns: 3_456_000, full_ns: 1_200_000 }));
+        // Kernels before 5.2 and some containers have neither line.
+        assert_eq!(stalls_in(""), None);
+        assert_eq!(stalls_in("some avg10=0.00 total=5\n"), None);
     }
 
     #[test]

@@ -7,11 +7,11 @@ use std::time::Instant;
 use virtbench_record::Footprint;
 
 #[cfg(unix)]
-use crate::crossings::{CrossingCounters, disk_counts};
+use crate::crossings::{CrossingCounters, disk_counts, io_stalls};
 #[cfg(unix)]
 use crate::sampler::Sampler;
 #[cfg(windows)]
-use crate::windows::{CrossingCounters, Sampler, disk_counts};
+use crate::windows::{CrossingCounters, Sampler, disk_counts, io_stalls};
 use crate::{machine_cpu_ns, thread_cpu_ns};
 
 /// Whose time does not count.
@@ -82,6 +82,7 @@ impl Look {
             copied_bytes,
             functions: BTreeMap::new(),
             disks: disk_counts(),
+            stalls: io_stalls(),
             crossings: counters.and_then(CrossingCounters::read),
             translated_ns: None,
         })
@@ -103,6 +104,7 @@ impl Look {
             copied_bytes: later.copied_bytes.saturating_sub(earlier.copied_bytes),
             functions: self.functions(),
             disks: later.disks.zip(earlier.disks).map(|(now, then)| now.since(&then)),
+            stalls: later.stalls.zip(earlier.stalls).map(|(now, then)| now.since(&then)),
             crossings: later.crossings.zip(earlier.crossings).map(|(now, then)| now.since(&then)),
             translated_ns: None,
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use virtbench_record::{Crossings, DiskCounts};
+use virtbench_record::{Crossings, DiskCounts, IoStalls};
 use windows_sys::Win32::Foundation::{FILETIME, HANDLE};
 use windows_sys::Win32::System::Threading::{
     GetCurrentProcess, GetCurrentThread, GetProcessTimes, GetSystemTimes, GetThreadTimes,
@@ -97,5 +97,10 @@ impl CrossingCounters {
 
 /// Nothing: the system does not say.
 pub(crate) fn disk_counts() -> Option<DiskCounts> {
+    None
+}
+
+/// Nothing: the system does not say.
+pub(crate) fn io_stalls() -> Option<IoStalls> {
     None
 }

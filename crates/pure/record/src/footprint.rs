@@ -21,6 +21,9 @@ pub struct Footprint {
     /// What its disks did; nothing where the machine does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disks: Option<DiskCounts>,
+    /// How long programs stood still for its disks; nothing where the machine does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stalls: Option<IoStalls>,
     /// How often the kernel was entered; nothing where that was not counted, which makes each system call slower.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub crossings: Option<Crossings>,
@@ -57,6 +60,9 @@ pub struct DiskCounts {
     pub read_bytes: u64,
     /// Bytes that were written.
     pub written_bytes: u64,
+    /// How long all of them took together, in nanoseconds, whole milliseconds of each kind. Those that were under way at once count each.
+    #[serde(default)]
+    pub time_ns: u64,
 }
 
 impl DiskCounts {
@@ -79,6 +85,7 @@ impl DiskCounts {
             flushes: of(self.flushes, other.flushes),
             read_bytes: of(self.read_bytes, other.read_bytes),
             written_bytes: of(self.written_bytes, other.written_bytes),
+            time_ns: of(self.time_ns, other.time_ns),
         }
     }
 
@@ -86,6 +93,27 @@ impl DiskCounts {
     #[must_use]
     pub fn operations(&self) -> u64 {
         self.reads + self.writes + self.flushes
+    }
+}
+
+/// Time that programs stood still for I/O (pressure stall information, the kernel's psi.rst), in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct IoStalls {
+    /// At least one of them did.
+    pub some_ns: u64,
+    /// All that had anything to do did, so that nothing was computed meanwhile.
+    pub full_ns: u64,
+}
+
+impl IoStalls {
+    /// What came since an earlier moment.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            some_ns: self.some_ns.saturating_sub(earlier.some_ns),
+            full_ns: self.full_ns.saturating_sub(earlier.full_ns),
+        }
     }
 }
 

@@ -69,7 +69,7 @@ pub use fence_status::{
     DiskStatus, FenceStatus, OfWindow, PacedStatus, PredictionStatus, SlotStatus, SteadinessStatus,
     TokenStatus,
 };
-pub use footprint::{Crossings, DiskCounts, Footprint};
+pub use footprint::{Crossings, DiskCounts, Footprint, IoStalls};
 pub use host_use::{
     ClockFacts, FrequencyFacts, GuestsState, HostTuning, HostUse, IdleBaseline, KsmFacts, ProcessRole,
     ProcessUse, role_percent, unattributed_percent,

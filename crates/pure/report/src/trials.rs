@@ -372,6 +372,7 @@ mod tests {
             predicted,
             truth: 100.0,
             intervals: vec![[predicted - 15.0, predicted + 15.0]; 6],
+            in_turn: None,
             bottleneck: String::new(),
             machine_percent: None,
             reference_percent: None,

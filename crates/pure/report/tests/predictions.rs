@@ -46,6 +46,7 @@ fn trial(case: &str, trial: u32, predicted: f64) -> Trial {
         predicted,
         truth: 100.0,
         intervals: vec![[predicted - 15.0, predicted + 15.0]; 6],
+        in_turn: None,
         bottleneck: String::new(),
         machine_percent: None,
         reference_percent: None,

@@ -241,7 +241,7 @@ Examples:
   virtbench study predictions --cases docs/data/predictions.toml --out predictions --only sqlite --trials 5
   virtbench study predictions --resume --out predictions
   virtbench study predictions --cases docs/data/predictions.toml --vcpus 1 --storage virtio-blk --storage virtio-blk,cache=writeback \
---storage virtio-blk,iops=500 --storage virtio-blk,delay=5ms
+--storage virtio-blk,iops=500 --storage virtio-blk,delay=5ms --storage vhost-user-blk@fence,scheduler=HDD+NWC,slow=file,slot=20ms
   virtbench study predictions --again --method queueing --out predictions")]
 pub struct PredictionsArgs {
     /// The applications
@@ -250,8 +250,8 @@ pub struct PredictionsArgs {
     /// Where the run goes
     #[command(flatten)]
     pub folder: FolderArgs,
-    /// A storage of VMs, as --adapter takes one; given several times. Applications run in a VM on the first, and are predicted for
-    /// the others, in place of from this host for one VM
+    /// A storage of VMs, as --adapter takes one, or one of two disks of the fence, the other of which is idle, as study compare takes one;
+    /// given several times. Applications run in a VM on the first, and are predicted for the others, in place of from this host for one VM
     #[arg(long, value_name = "ADAPTER", conflicts_with_all = ["costs", "adapter"])]
     pub storage: Vec<String>,
     /// How often each is tried

@@ -229,6 +229,7 @@ fn predictions_within_the_papers_errors_hold() {
             predicted: 100.0,
             truth,
             intervals: Vec::new(),
+            in_turn: None,
             bottleneck: String::new(),
             machine_percent: None,
             reference_percent: None,

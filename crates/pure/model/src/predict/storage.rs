@@ -1,9 +1,14 @@
 //! From one storage to another on the same platform: processors do the same, the disk does not.
 //!
-//! What an operation of the application computes takes as long on both. What it waits for its disk takes as many times as long as the disk's
-//! operations do one by one, each kind by how many of it there were: W' = W * sum(n_k l'_k) / sum(n_k l_k). And none is done in less time
-//! than the storage needs for its operations, which is what limits an application on a throttled disk ("Quantitative System Performance",
-//! Lazowska et al., 1984, chapter 5: asymptotic bounds).
+//! What an operation of the application computes takes as long on both. What it waits for its disk is W, the time in which everything that had
+//! something to do stood still for I/O by the account of the machine's kernel (its psi.rst): what is written while something is computed is not in
+//! it. Its disk's operations took S in all, each by itself. If those that were waited for were waited for from their beginning, they are W/S of all;
+//! if everything went on at their end alone, they are all. Between these two bounds the geometric mean is taken. Each of them takes as much longer on
+//! the other storage as a single one does there, by how many of each kind there were: W' = W + sqrt(W/S) * sum(n_k (l'_k - l_k)).
+//!
+//! Where there are no such accounts, W is the time in which nothing was computed, and becomes W * sum(n_k l'_k) / sum(n_k l_k). And none is done in
+//! less time than the storage needs for its operations, which is what limits an application on a throttled disk ("Quantitative System
+//! Performance", Lazowska et al., 1984, chapter 5: asymptotic bounds).
 
 use virtbench_record::{DiskCounts, Footprint, OperationSpeed, Profile, StorageSpeed};
 
@@ -49,7 +54,8 @@ const LEAST_DEVIATION: f64 = 0.12;
 const DEVIATION_OF_CHANGE: f64 = 0.2;
 const DEVIATION_AT_LIMIT: f64 = 0.05;
 
-/// How many times as long as its operations take one by one an application waits for them at most. What goes beyond is another wait.
+/// How many times as long as its operations take one by one an application waits for them at most, where that is not measured. What goes
+/// beyond is another wait.
 const MOST_WAITED: f64 = 2.0;
 
 /// # Errors
@@ -66,14 +72,23 @@ pub(super) fn on_storage(
     let second = seen.elapsed_ns as f64;
     let computing_s = computing_ns(seen, processors) / second;
     let [single, other_single] = [pair.from, pair.to].map(|storage| one_by_one_ns(&disks, storage));
-    let waited_s = (1.0 - computing_s).min(MOST_WAITED * single / second);
-    let waiting_s = if single > 0.0 { waited_s * other_single / single } else { waited_s };
-    // What is neither: it sleeps, or its time is fixed.
-    let rest_s = (1.0 - computing_s - waited_s).max(0.0);
+    let [waited_s, waiting_s] = match seen.stalls {
+        Some(stalls) if disks.time_ns > 0 => {
+            let waited_s = (stalls.full_ns as f64 / second).min(1.0);
+            let one_by_one = (stalls.full_ns as f64 / disks.time_ns as f64).min(1.0).sqrt();
+            [waited_s, (waited_s + one_by_one * (other_single - single) / second).max(0.0)]
+        }
+        _ => {
+            let waited_s = (1.0 - computing_s).min(MOST_WAITED * single / second);
+            [waited_s, if single > 0.0 { waited_s * other_single / single } else { waited_s }]
+        }
+    };
+    // The rest takes as long on both: it is computed, slept, or fixed.
+    let rest_s = 1.0 - waited_s;
     let [least, other_least] = [pair.from, pair.to].map(|storage| busy_ns(&disks, storage) / second);
     // A storage that has just done it in less time than it should need can do so elsewhere.
     let other_least = other_least / least.max(1.0);
-    let one_by_one = computing_s + waiting_s + rest_s;
+    let one_by_one = waiting_s + rest_s;
     let limit = match () {
         () if other_least > one_by_one => Limit::Rate,
         () if waiting_s > computing_s => Limit::Latency,
@@ -88,7 +103,7 @@ pub(super) fn on_storage(
         ratio,
         draws: draws(SAMPLES, seed, |sample| Some(ratio * (deviation * sample.normal()).exp())),
         computing_s,
-        waiting_s: [waited_s, waiting_s.max(other_least - computing_s - rest_s)],
+        waiting_s: [waited_s, waiting_s.max(other_least - rest_s)],
         limit,
     })
 }
@@ -125,7 +140,7 @@ fn busy_ns(disks: &DiskCounts, storage: &StorageSpeed) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use virtbench_record::{Source, Sourced};
+    use virtbench_record::{IoStalls, Source, Sourced};
 
     use super::super::tests::profile;
     use super::*;
@@ -170,6 +185,27 @@ mod tests {
         assert!((same.ratio - 1.0).abs() < 1e-9);
         // What computes does not care.
         assert!(found(0.99, &storage(200_000.0, 800_000.0, 50_000.0)).ratio > 0.98);
+    }
+
+    #[test]
+    fn what_everything_stood_still_for_is_what_is_waited() {
+        let with = |full_ns: u64, time_ns: u64| {
+            let mut profile = application(0.99);
+            let Sourced::Known { value, .. } = &mut profile.footprint else { panic!("no footprint") };
+            value.stalls = Some(IoStalls { some_ns: 300_000_000, full_ns });
+            value.disks = value.disks.map(|disks| DiskCounts { time_ns, ..disks });
+            let (from, to) =
+                (storage(100_000.0, 400_000.0, 50_000.0), storage(1_100_000.0, 400_000.0, 50_000.0));
+            on_storage(&profile, StoragePair { from: &from, to: &to }, 1, 1).unwrap().ratio
+        };
+        // 1,000 writes took 0.4 s in all, of which 4 ms were waited: a hundredth of them to all, a tenth. Each of those takes 1 ms longer,
+        // however busy the processor says that it was.
+        assert!((with(4_000_000, 400_000_000) - 1.0 / 1.1).abs() < 1e-9);
+        // What is written while something is computed is not waited for, and nothing is waited for twice.
+        assert!((with(0, 300_000_000) - 1.0).abs() < 1e-9);
+        assert!((with(30_000_000, 10_000_000) - 1.0 / 2.0).abs() < 1e-9);
+        // Without an account of them the hundredth in which nothing was computed becomes 4.33 times as long: 1.3 s for 0.3 s.
+        assert!((with(0, 0) - 1.0 / (0.99 + 0.01 * 1.3 / 0.3)).abs() < 1e-9);
     }
 
     #[test]

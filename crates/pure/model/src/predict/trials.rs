@@ -22,6 +22,7 @@ pub fn trial(case: &str, storage: Option<&str>, trial: u32, prediction: &Predict
         predicted: prediction.capacity(),
         truth,
         intervals: Trial::CONFIDENCES.iter().map(interval).collect(),
+        in_turn: None,
         bottleneck: prediction.bottleneck.clone(),
         machine_percent: None,
         reference_percent: None,
@@ -112,17 +113,17 @@ pub fn coverage(trials: &[Trial]) -> Vec<(f64, f64)> {
 pub const TOLD_APART: f64 = 0.1;
 
 /// Of how many pairs of storages the better one was named rightly: for each trial of an application every two of the storages that it was
-/// tried on, that included which it was predicted from, where what it did on them differs by more than [`TOLD_APART`]. How many were right,
-/// and how many there were.
+/// tried on, that included which it was predicted from, where what it did on them differs by more than [`TOLD_APART`], all as shares of what
+/// it did on that in turn with them. How many were right, and how many there were.
 #[must_use]
 pub fn better_named(trials: &[Trial]) -> (usize, usize) {
     let mut of_trial: Vec<(&Trial, Vec<[f64; 2]>)> = Vec::new();
     for trial in trials.iter().filter(|trial| trial.storage.is_some()) {
-        let one = [trial.predicted, trial.truth];
+        let one = [trial.predicted, trial.truth].map(|value| value / trial.reference);
         let is_of = |(first, _): &&mut (&Trial, _)| (&first.case, first.trial) == (&trial.case, trial.trial);
         match of_trial.iter_mut().find(is_of) {
             Some((_, tried)) => tried.push(one),
-            None => of_trial.push((trial, vec![[trial.reference; 2], one])),
+            None => of_trial.push((trial, vec![[1.0; 2], one])),
         }
     }
     let (mut right, mut all) = (0, 0);
@@ -153,6 +154,9 @@ mod tests {
         // The reference did 100. Of six pairs 100 and 104 are as good as one another; 50 and 40 were told the wrong way.
         let trials = [on("a", 101.0, 104.0), on("b", 50.0, 40.0), on("c", 45.0, 52.0)];
         assert_eq!(better_named(&trials), (4, 5));
+        // A host that was twice as fast when one of them was measured makes that no better.
+        let [a, b, c] = trials.clone();
+        assert_eq!(better_named(&[a, Trial { truth: 80.0, ..b.in_turn(Some(2.0)) }, c]), (4, 5));
         assert_eq!(better_named(&[trial("db", 1.0, 2.0)]), (0, 0));
         assert_eq!(by_case(&trials)[1].name(), "db on b");
     }
@@ -169,6 +173,7 @@ mod tests {
             predicted,
             truth,
             intervals: Trial::CONFIDENCES.iter().map(interval).collect(),
+            in_turn: None,
             bottleneck: String::new(),
             machine_percent: None,
             reference_percent: None,

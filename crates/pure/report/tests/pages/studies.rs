@@ -104,6 +104,7 @@ pub fn predictions() -> (Provenance, Records) {
         intervals: [0.02, 0.05, 0.1, 0.2, 0.3, 0.4]
             .map(|part| [predicted * (1.0 - part), predicted * (1.0 + part)])
             .into(),
+        in_turn: None,
         bottleneck: String::new(),
         machine_percent: None,
         reference_percent: None,

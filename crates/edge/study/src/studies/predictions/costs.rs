@@ -67,7 +67,7 @@ pub fn measure_costs(
     let translator = translator(&guests, progress);
     progress.doing("pieces of work natively");
     let place = native.place()?;
-    let mut machine = WorkloadMachine::native(place.folder().to_owned())?;
+    let mut machine = place.machine(place.folder())?;
     let reference = suites(&mut machine, progress)?;
     let reference_crowded = crowd(&mut machine, vcpus, progress)?;
     machine.end();
@@ -290,13 +290,13 @@ pub(super) fn measure_references(
     let runnable = runnable(&file)?;
     // What a subject with several processors is predicted from is not counted.
     let apart = Apart { counts: options.guest.vcpus == 1, translator };
-    let reference = native(side, &file, &runnable, &apart, progress)?;
     let folder = Folder::new(&options.folder, &file.prepare, progress)?;
     let mut vm = WorkloadMachine::boot(options, &carried(&file)?, Some(&folder.0), progress)?;
-    let subject = rounds(&mut vm, &runnable, 1, progress);
+    let both = native(side, &file, &runnable, Some(&mut vm), &apart, progress);
     vm.end();
+    let (reference, subject) = both?;
     let mut references = Vec::new();
-    for ((one, reference), subject) in runnable.iter().zip(reference).zip(subject?) {
+    for ((one, reference), subject) in runnable.iter().zip(reference).zip(subject) {
         match (reference, subject) {
             (Ok(reference), Ok(subject)) => references.push(Reference {
                 name: one.name.clone(),
@@ -333,7 +333,8 @@ pub fn renew_references(
     if runnable.is_empty() {
         return Ok(());
     }
-    let again = native(side, &file, &runnable, &Apart { counts: false, translator: None }, progress)?;
+    let apart = Apart { counts: false, translator: None };
+    let (again, _) = native(side, &file, &runnable, None, &apart, progress)?;
     for (one, again) in runnable.iter().zip(again) {
         let known = references.iter_mut().find(|known| known.name == one.name);
         let mut again = again.map_err(|why| {
@@ -363,22 +364,23 @@ struct Apart<'a> {
     translator: Option<&'a Translator>,
 }
 
-/// All of them on this host.
+/// All of them on this host, and in a VM in turn with it where there is one: what slows this host down for minutes slows both.
 fn native(
     side: &NativeSide,
     file: &References,
     runnable: &[Runnable],
+    vm: Option<&mut WorkloadMachine>,
     apart: &Apart<'_>,
     progress: &mut Progress<'_>,
-) -> Result<Vec<Result<ReferenceRun, String>>, ApplicationsError> {
+) -> Result<(Vec<Tried>, Vec<Tried>), ApplicationsError> {
     let place = side.place()?;
     let folder = Folder::new(place.folder(), &file.prepare, progress)?;
-    let mut machine = WorkloadMachine::native(folder.0.clone())?;
-    let runs = rounds(&mut machine, runnable, 0, progress);
+    let mut machine = place.machine(&folder.0)?;
+    let runs = rounds(&mut machine, vm, runnable, progress);
     machine.end();
-    let mut runs = runs?;
+    let [mut runs, in_vm] = runs?;
     if apart.counts {
-        let mut machine = WorkloadMachine::native_counting(folder.0.clone())?;
+        let mut machine = place.counting_machine(&folder.0)?;
         let what = ("its system calls counted", Round { side: 0, count: true });
         let counted =
             once_more(&mut machine, runnable, &mut runs, what, ReferenceRun::take_crossings, progress);
@@ -386,7 +388,7 @@ fn native(
         counted?;
     }
     if let Some(translator) = apart.translator {
-        let mut machine = WorkloadMachine::native_translated(folder.0.clone(), translator)?;
+        let mut machine = place.translating_machine(&folder.0, translator)?;
         // It is as slow as in the VM, and run as often.
         let what = ("translated", Round { side: 1, count: false });
         let translated =
@@ -394,7 +396,7 @@ fn native(
         machine.end();
         translated?;
     }
-    Ok(runs)
+    Ok((runs, in_vm))
 }
 
 /// Runs programs once more, and adds what was found to what is known of them. Of loads of the agent's own nothing is said: the agent is not
@@ -403,7 +405,7 @@ fn native(
 fn once_more(
     machine: &mut WorkloadMachine,
     runnable: &[Runnable],
-    runs: &mut [Result<ReferenceRun, String>],
+    runs: &mut [Tried],
     (what, round): (&str, Round),
     take: fn(&mut ReferenceRun, &ReferenceRun),
     progress: &mut Progress<'_>,
@@ -422,28 +424,35 @@ fn once_more(
     Ok(())
 }
 
-/// Runs all of them several times in turn, and keeps of each the run in the middle: what slows a machine down for a moment
-/// is not taken for a reference's own.
+/// What a reference did, or why it did nothing.
+type Tried = Result<ReferenceRun, String>;
+
+/// Runs all of them several times in turn, each natively and then in the VM where there is one, and keeps of each the run in the middle: what
+/// slows a machine down for a moment is not taken for a reference's own.
 fn rounds(
-    machine: &mut WorkloadMachine,
+    native: &mut WorkloadMachine,
+    vm: Option<&mut WorkloadMachine>,
     runnable: &[Runnable],
-    side: usize,
     progress: &mut Progress<'_>,
-) -> Result<Vec<Result<ReferenceRun, String>>, ApplicationsError> {
-    let mut all: Vec<Vec<ReferenceRun>> = runnable.iter().map(|_| Vec::new()).collect();
-    let mut why = vec![String::new(); runnable.len()];
+) -> Result<[Vec<Tried>; 2], ApplicationsError> {
+    let mut machines: Vec<&mut WorkloadMachine> = [Some(native), vm].into_iter().flatten().collect();
+    let mut all = [(); 2].map(|()| vec![(Vec::new(), String::new()); runnable.len()]);
     for round in 1..=REFERENCE_ROUNDS {
         for (place, one) in runnable.iter().enumerate() {
-            let what = ["natively", "in the VM"][side];
-            progress.doing(&format!("reference {} {what}, round {round} of {ROUNDS}", one.name));
-            match run(machine, one, &Round { side, count: false }, progress)? {
-                Ok(run) => all[place].push(run),
-                Err(error) => why[place] = error,
+            for (side, machine) in machines.iter_mut().enumerate() {
+                let what = ["natively", "in the VM"][side];
+                progress
+                    .doing(&format!("reference {} {what}, round {round} of {REFERENCE_ROUNDS}", one.name));
+                let (runs, why) = &mut all[side][place];
+                match run(machine, one, &Round { side, count: false }, progress)? {
+                    Ok(run) => runs.push(run),
+                    Err(error) => *why = error,
+                }
             }
         }
     }
     let one = |(runs, why): (Vec<ReferenceRun>, String)| middle(runs, |run| run.per_second).ok_or(why);
-    Ok(all.into_iter().zip(why).map(one).collect())
+    Ok(all.map(|side| side.into_iter().map(one).collect()))
 }
 
 fn runnable(file: &References) -> Result<Vec<Runnable>, ApplicationsError> {

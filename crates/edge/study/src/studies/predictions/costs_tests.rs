@@ -92,7 +92,7 @@ fn a_machine_that_dies_and_a_stop_leave_no_references_rather_than_some() {
         let mut progress = Progress { stop: &stop, observer: &mut said };
         // Its agent hangs up.
         let mut machine = WorkloadMachine::new(FakeMachine::boxed(drop));
-        let error = rounds(&mut machine, &all, 1, &mut progress).err().unwrap();
+        let error = rounds(&mut machine, None, &all, &mut progress).err().unwrap();
         assert_eq!(matches!(error, ApplicationsError::Stopped), stopped, "{error}");
         assert_eq!(matches!(error, ApplicationsError::Machine(_)), !stopped, "{error}");
         assert_eq!(said.len(), 1, "the others are not tried: {said:?}");

@@ -5,24 +5,28 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use virtbench_lab::{
-    CarriedFile, DelayedDisk, Environment, Filesystem, Kind, LoopDevice, Machine, Native, OwnFilesystem,
-    TimeLimits, Translator, fill_holes, make_filesystem_with, measure, see_alone,
+    CarriedFile, Environment, Filesystem, Kind, LoopDevice, Machine, Native, OwnFilesystem, TimeLimits,
+    Translator, fill_holes, make_filesystem_with, measure, see_alone,
 };
 use virtbench_record::{GuestFacts, HostUse};
 
 use super::error::ApplicationsError;
-use super::storage::{Storage, StorageVm};
+use super::processors::FewProcessors;
+use super::storage::{DiskServer, Storage, StorageVm};
 use crate::guests::{Extras, GuestOptions, Guests};
 use crate::runner::progress::Progress;
 
 /// Emulated guests take long to make a workload's files, and to end.
 const LIMITS: TimeLimits = TimeLimits { prepare: Duration::from_secs(300), grace: Duration::from_secs(120) };
 
+/// How many VMs this process has at once at most.
+const MOST_VMS: u32 = 16;
+
 /// A machine that workloads are run on one after the other.
 pub(super) struct WorkloadMachine {
     machine: Box<dyn Machine>,
     /// What serves its disk, where something does.
-    delayed: Option<DelayedDisk>,
+    server: Option<DiskServer>,
     /// The disk, which goes with it.
     disk: Disk,
 }
@@ -39,7 +43,12 @@ impl WorkloadMachine {
             check_disk_from(from, &options.folder)?;
         }
         let (guests, filesystem) = find_guests(options, carried, progress)?;
-        let path = options.folder.join(format!("virtbench-vm-{}.img", std::process::id()));
+        let path = (0..MOST_VMS)
+            .map(|number| options.folder.join(format!("virtbench-vm-{}-{number}.img", std::process::id())))
+            .find(|path| !path.exists())
+            .ok_or_else(|| {
+                ApplicationsError::Environment(format!("{MOST_VMS} VMs have disks already").into())
+            })?;
         make_filesystem_with(&path, options.disk_bytes, filesystem, from)
             .map_err(|error| ApplicationsError::Environment(error.into()))?;
         // From here on a failure takes the disk away with it.
@@ -50,31 +59,14 @@ impl WorkloadMachine {
             ApplicationsError::Environment(format!("cannot write {}: {error}", path.display()).into())
         })?;
         progress.check()?;
-        let StorageVm { machine, delayed } = StorageVm::boot(&guests, &options.storage, &path)?;
-        Ok(Self { machine, delayed, disk })
-    }
-
-    /// The agent on this host, with its files in `folder`.
-    pub(super) fn native(folder: PathBuf) -> Result<Self, ApplicationsError> {
-        Ok(Self::new(Native::new("native", folder).start()?))
-    }
-
-    /// The same where system calls are counted, readings of the clock among them.
-    pub(super) fn native_counting(folder: PathBuf) -> Result<Self, ApplicationsError> {
-        Ok(Self::new(Native::new("native", folder).without_vdso().start()?))
-    }
-
-    /// The same where programs run under a translator of instructions.
-    pub(super) fn native_translated(
-        folder: PathBuf,
-        translator: &Translator,
-    ) -> Result<Self, ApplicationsError> {
-        Ok(Self::new(Native::new("native", folder).translated(translator.clone()).start()?))
+        let file = (path.as_path(), options.disk_bytes);
+        let StorageVm { machine, server } = StorageVm::boot(&guests, &options.storage, file, progress)?;
+        Ok(Self { machine, server, disk })
     }
 
     /// A machine that runs already, without a disk of ours.
     pub(super) fn new(machine: Box<dyn Machine>) -> Self {
-        Self { machine, delayed: None, disk: Disk(None) }
+        Self { machine, server: None, disk: Disk(None) }
     }
 
     /// The guest's facts; nothing natively.
@@ -97,7 +89,7 @@ impl WorkloadMachine {
     /// Ends it, and takes its disk away.
     pub(super) fn end(self) {
         self.machine.shut_down();
-        drop(self.delayed);
+        drop(self.server);
         drop(self.disk);
     }
 }
@@ -192,17 +184,19 @@ pub struct NativeSide {
     size_bytes: u64,
     filesystem: Filesystem,
     own: bool,
+    processors: usize,
 }
 
 /// A folder for such runs; what is in it goes with this value.
 pub(super) struct NativeFolder {
     folder: PathBuf,
     own: Option<OwnFilesystem>,
+    processors: usize,
 }
 
 impl NativeSide {
-    /// On file systems of the VM's kind and size, in files beside its disk; in plain folders there, with a remark
-    /// where that is not permitted. From here on, what this thread starts sees mounts of its own: call it before anything
+    /// On as many processors as the VM has, on file systems of its kind and size, in files beside its disk; in plain folders there, with a
+    /// remark where that is not permitted. From here on, what this thread starts sees mounts of its own: call it before anything
     /// that starts processes.
     ///
     /// # Errors
@@ -218,7 +212,8 @@ impl NativeSide {
                 parent.display()
             ));
         }
-        Ok(Self { parent, size_bytes: options.disk_bytes, filesystem, own: alone.is_ok() })
+        let processors = options.guest.vcpus.max(1) as usize;
+        Ok(Self { parent, size_bytes: options.disk_bytes, filesystem, own: alone.is_ok(), processors })
     }
 
     /// An empty place.
@@ -236,13 +231,42 @@ impl NativeSide {
             })?;
             None
         };
-        Ok(NativeFolder { folder, own })
+        Ok(NativeFolder { folder, own, processors: self.processors })
     }
 }
 
 impl NativeFolder {
     pub(super) fn folder(&self) -> &Path {
         &self.folder
+    }
+
+    /// What this thread starts while that exists has as many processors as the VM.
+    pub(super) fn few_processors(&self) -> Result<FewProcessors, ApplicationsError> {
+        FewProcessors::hold(self.processors)
+    }
+
+    /// The agent on this host, with its files in the folder `work` of this place.
+    pub(super) fn machine(&self, work: &Path) -> Result<WorkloadMachine, ApplicationsError> {
+        self.start(Native::new("native", work.to_owned()))
+    }
+
+    /// The same where system calls are counted, readings of the clock among them.
+    pub(super) fn counting_machine(&self, work: &Path) -> Result<WorkloadMachine, ApplicationsError> {
+        self.start(Native::new("native", work.to_owned()).without_vdso())
+    }
+
+    /// The same where programs run under a translator of instructions.
+    pub(super) fn translating_machine(
+        &self,
+        work: &Path,
+        translator: &Translator,
+    ) -> Result<WorkloadMachine, ApplicationsError> {
+        self.start(Native::new("native", work.to_owned()).translated(translator.clone()))
+    }
+
+    fn start(&self, mut native: Native) -> Result<WorkloadMachine, ApplicationsError> {
+        let _few = self.few_processors()?;
+        Ok(WorkloadMachine::new(native.start()?))
     }
 }
 

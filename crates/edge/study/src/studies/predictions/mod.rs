@@ -7,6 +7,7 @@ mod machine;
 mod metric;
 mod model_load;
 mod platforms;
+mod processors;
 mod run;
 mod storage;
 mod storages;

@@ -49,10 +49,11 @@ pub fn run_model_load(
     let (think_ns, reference) = found?;
     let remark = &mut |what: &str| progress.remark(what);
     let guests = Guests::find(&options.guest, &[options.storage.setup.adapter], Extras::default(), remark)?;
-    let mut vm = StorageVm::boot(&guests, &options.storage, disk.path())?;
+    let file = (disk.path(), options.disk_bytes);
+    let mut vm = StorageVm::boot(&guests, &options.storage, file, progress)?;
     let subject = thinking(&mut *vm.machine, &load, think_ns, progress);
     vm.machine.shut_down();
-    drop(vm.delayed);
+    drop(vm.server);
     let runs = ModelRuns {
         source: format!("a model load on both machines, {} in the VM", options.storage),
         workers: load.workers,

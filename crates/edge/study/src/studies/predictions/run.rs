@@ -87,9 +87,8 @@ pub fn untried(provenance: &Provenance, trials: &[Trial]) -> Vec<String> {
 }
 
 /// Tries whatever of the folder's plan is missing, in a loop of its own and not the runner's: a case that fails leaves a note and no
-/// record, and of a trial all cases are measured where they are predicted from before the first of them is where it is predicted for, so that
-/// a record is not one step. `brought` are costs that were measured before; without them they are measured here. A case that fails is left out
-/// with a note, and the others go on.
+/// record, and one profile is for several, so that a record is not one step. `brought` are costs that were measured before; without them they
+/// are measured here. A case that fails is left out with a note, and the others go on.
 ///
 /// # Errors
 /// The host or the folder fails, or it was to stop. What was tried until then stays.
@@ -108,12 +107,12 @@ pub(super) fn run_predictions(
     }
     let mut course = TrialsDone::new(&plan, &missing);
     course.tell(progress);
-    let (basis, mut age) = basis(&kept, &plan, sides, brought, progress)?;
+    let (first, mut age) = basis(&kept, &plan, sides, brought, progress)?;
     course.go_on(PARTS[0], progress);
     for trial in &missing {
         progress.check()?;
-        let basis = basis_at(&kept, &plan, sides, (&basis, age), trial.number, progress)?;
-        age = BasisAge::Earlier;
+        let basis = basis_at(&kept, &plan, sides, (&first, age), trial.number, progress)?;
+        age = if brought.is_some() { BasisAge::Brought } else { BasisAge::Earlier };
         course.go_on(PARTS[1], progress);
         let mut sitting = TrialRun {
             folder,
@@ -162,8 +161,10 @@ impl TrialsDone {
 enum BasisAge {
     /// Right before the trial.
     Now,
-    /// Before that: what changes within minutes has to be measured again.
+    /// Before that, here.
     Earlier,
+    /// Before that, perhaps elsewhere: what changes within minutes is measured again.
+    Brought,
 }
 
 /// That of the folder; else costs that were brought, else what is measured now.
@@ -175,10 +176,10 @@ fn basis(
     progress: &mut Progress<'_>,
 ) -> Result<(Basis, BasisAge), ApplicationsError> {
     if let Some(known) = kept.basis(plan, None)? {
-        return Ok((known, BasisAge::Earlier));
+        return Ok((known, if brought.is_some() { BasisAge::Brought } else { BasisAge::Earlier }));
     }
     let (basis, age) = match brought {
-        Some(brought) => (Basis::Costs(Box::new(brought.clone())), BasisAge::Earlier),
+        Some(brought) => (Basis::Costs(Box::new(brought.clone())), BasisAge::Brought),
         None => (sides.basis(progress)?, BasisAge::Now),
     };
     kept.keep_basis(plan, None, &basis)?;
@@ -198,8 +199,11 @@ fn basis_at(
         return Ok(known);
     }
     let mut now = basis.clone();
-    if age == BasisAge::Earlier {
-        sides.renew(&mut now, progress)?;
+    match age {
+        BasisAge::Now => {}
+        // Both of their sides were measured in turn, and what one is as a multiple of the other stays.
+        BasisAge::Earlier if matches!(now, Basis::Costs(_)) => {}
+        BasisAge::Earlier | BasisAge::Brought => sides.renew(&mut now, progress)?,
     }
     kept.keep_basis(plan, Some(number), &now)?;
     Ok(now)
@@ -222,40 +226,45 @@ impl TrialRun<'_> {
         cases: &[(Case, Vec<Option<String>>)],
         progress: &mut Progress<'_>,
     ) -> Result<(), ApplicationsError> {
-        // All of the reference first: it changes within minutes, and was looked at just now.
         let reference = match self.plan.reference() {
             "native" => "natively".to_owned(),
             storage => format!("on {storage}"),
         };
-        let mut profiled = Vec::new();
+        // One after the other: what a machine does moves within minutes, and both sides of a case are to be measured on the same one.
         for (case, subjects) in cases {
             progress.check()?;
             progress.doing(&format!("{} {reference}, trial {}", case.name, self.number));
-            match self.profile(case, progress) {
-                Ok(profile) => profiled.push((case, subjects, profile)),
+            let profile = match self.profile(case, progress) {
+                Ok(profile) => profile,
                 Err(error) => {
                     self.failed(case, None, error, progress)?;
-                    self.course.done += PARTS[3] * subjects.len() as u64;
-                }
-            }
-            self.course.go_on(PARTS[2], progress);
-        }
-        for subject in self.plan.subjects() {
-            for (case, subjects, profile) in &profiled {
-                if !subjects.iter().any(|one| one.as_deref() == subject) {
+                    self.course.go_on(PARTS[2] + PARTS[3] * subjects.len() as u64, progress);
                     continue;
                 }
-                progress.check()?;
-                let place = subject.map_or_else(|| "in the VM".to_owned(), |storage| format!("on {storage}"));
-                progress.doing(&format!("{} {place}, trial {}", case.name, self.number));
-                match self.try_one(case, subject, profile, progress) {
-                    Ok(trial) => self.keep(trial, progress)?,
-                    Err(error) => self.failed(case, subject, error, progress)?,
-                }
+            };
+            self.course.go_on(PARTS[2], progress);
+            for subject in subjects {
+                self.try_on(case, subject.as_deref(), &profile, progress)?;
                 self.course.go_on(PARTS[3], progress);
             }
         }
         Ok(())
+    }
+
+    fn try_on(
+        &mut self,
+        case: &Case,
+        subject: Option<&str>,
+        profile: &Profile,
+        progress: &mut Progress<'_>,
+    ) -> Result<(), ApplicationsError> {
+        progress.check()?;
+        let place = subject.map_or_else(|| "in the VM".to_owned(), |storage| format!("on {storage}"));
+        progress.doing(&format!("{} {place}, trial {}", case.name, self.number));
+        match self.try_one(case, subject, profile, progress) {
+            Ok(trial) => self.keep(trial, progress),
+            Err(error) => self.failed(case, subject, error, progress),
+        }
     }
 
     fn profile(&mut self, case: &Case, progress: &mut Progress<'_>) -> Result<Profile, ApplicationsError> {
@@ -284,7 +293,8 @@ impl TrialRun<'_> {
             self.folder.amend(|provenance| provenance.guest = verified.guest)?;
         }
         let percent = |figure: &Sourced<f64>| figure.value().copied();
-        Ok(Trial {
+        let in_turn = verified.reference.map(|reference| reference / profile.capacity().value);
+        let trial = Trial {
             machine_percent: verified.machine_percent,
             reference_percent: percent(&profile.cpu_user_percent)
                 .zip(percent(&profile.cpu_system_percent))
@@ -292,7 +302,8 @@ impl TrialRun<'_> {
             reference_host: profile.host_use.clone(),
             machine_host: verified.host,
             ..trial(&case.name, subject, self.number, &prediction, verified.capacity)
-        })
+        };
+        Ok(trial.in_turn(in_turn))
     }
 
     fn keep(&mut self, trial: Trial, progress: &mut Progress<'_>) -> Result<(), ApplicationsError> {
@@ -365,13 +376,15 @@ pub fn predict_again(
         };
         let then = then.ok_or_else(|| lost(&format!("{}.json", Basis::file(&plan))))?;
         let again = then.predict(&plan, &profile, one.storage.as_deref(), one.trial)?;
-        *one = Trial {
+        let in_turn = one.in_turn;
+        let predicted = Trial {
             machine_percent: one.machine_percent,
             reference_percent: one.reference_percent,
             reference_host: one.reference_host.take(),
             machine_host: one.machine_host.take(),
             ..trial(&one.case, one.storage.as_deref(), one.trial, &again, one.truth)
         };
+        *one = predicted.in_turn(in_turn);
     }
     run.provenance.plan = Plan::Predictions(plan);
     Ok(run)

@@ -31,6 +31,8 @@ struct Fake {
     stop_at: Option<usize>,
     /// A case that cannot be run natively, and one that cannot in the VM.
     fails: [Option<&'static str>; 2],
+    /// What the reference does in turn with the VM.
+    in_turn: Option<f64>,
     /// How fast storages are, where VMs differ in those.
     storages: Vec<StorageSpeed>,
 }
@@ -105,7 +107,8 @@ impl TrialSides for Fake {
         if self.fails[1] == Some(case.name.as_str()) {
             return Err(ApplicationsError::Measured("it crashed".into()));
         }
-        Ok(Verified { capacity: 100.0, machine_percent: None, host: Some(host(150.0)), guest: None })
+        let (capacity, reference) = (100.0, self.in_turn);
+        Ok(Verified { capacity, reference, machine_percent: None, host: Some(host(150.0)), guest: None })
     }
 }
 
@@ -224,7 +227,7 @@ fn an_application_is_predicted_for_every_other_storage_from_what_it_does_on_the_
     let mut fake = Fake { storages, fails: [None, Some("xz")], ..Fake::default() };
     let mut folder = open(&path, provenance);
     go_on(&mut folder, &mut fake).unwrap();
-    let expected = "storages, profile git, profile xz, verify git on slow, verify xz on slow, verify git on slower, verify xz on slower";
+    let expected = "storages, profile git, verify git on slow, verify git on slower, profile xz, verify xz on slow, verify xz on slower";
     assert_eq!(fake.calls.join(", "), expected);
     let tried: Vec<(Option<&str>, f64)> = folder
         .records()
@@ -246,13 +249,12 @@ fn an_application_is_predicted_for_every_other_storage_from_what_it_does_on_the_
 }
 
 #[test]
-fn a_run_of_predictions_tries_everything_once_with_the_native_side_first() {
+fn a_run_of_predictions_tries_everything_once_case_by_case() {
     let (_temp, path) = place();
     let (mut folder, mut fake) = (open(&path, provenance(PREPARE)), Fake::default());
     let events = go_on(&mut folder, &mut fake).unwrap();
-    let trial = ["profile git", "profile xz", "verify git", "verify xz"];
-    // What was measured just now is not measured again.
-    let expected: Vec<&str> = ["costs"].into_iter().chain(trial).chain(["renew"]).chain(trial).collect();
+    let trial = ["profile git", "verify git", "profile xz", "verify xz"];
+    let expected: Vec<&str> = ["costs"].into_iter().chain(trial).chain(trial).collect();
     assert_eq!(fake.calls, expected);
     assert_eq!(done(folder.records()), all());
     for trial in folder.records() {
@@ -269,6 +271,37 @@ fn a_run_of_predictions_tries_everything_once_with_the_native_side_first() {
     let predicted = predict_again(&path, None).unwrap();
     assert_eq!(predicted.records, folder.records());
     assert!(predict_again(&path, Some(PredictionMethod::Ratio)).is_err(), "it needs a surface");
+}
+
+#[test]
+fn what_the_reference_did_in_turn_is_what_predictions_are_of() {
+    let (_temp, path) = place();
+    let mut folder = open(&path, provenance(PREPARE));
+    go_on(&mut folder, &mut Fake { in_turn: Some(750.0), ..Fake::default() }).unwrap();
+    let found = predict_again(&path, None).unwrap().records;
+    assert_eq!(found, folder.records());
+    let (one, mut plain) = (found[0].clone(), found[0].clone());
+    // When it was profiled it did 500 a second.
+    assert_eq!((one.in_turn, one.reference), (Some(1.5), 750.0));
+    plain = plain.in_turn(Some(1.0 / 1.5));
+    let (_temp, path) = place();
+    let mut folder = open(&path, provenance(PREPARE));
+    go_on(&mut folder, &mut Fake::default()).unwrap();
+    let without = &folder.records()[0];
+    assert!((plain.predicted / without.predicted - 1.0).abs() < 1e-9 && without.in_turn.is_none());
+    assert!((plain.intervals[5][0] / without.intervals[5][0] - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn costs_that_were_brought_are_renewed_before_each_trial_and_not_measured() {
+    let (_temp, path) = place();
+    let (mut folder, mut fake) = (open(&path, provenance(PREPARE)), Fake::default());
+    let (stop, mut events) = (AtomicBool::new(false), Vec::new());
+    let mut progress = Progress { stop: &stop, observer: &mut events };
+    run_predictions(&mut folder, &mut fake, Some(&costs()), &mut progress).unwrap();
+    let trial = ["renew", "profile git", "verify git", "profile xz", "verify xz"];
+    assert_eq!(fake.calls, [trial, trial].concat());
+    assert_eq!(done(folder.records()), all());
 }
 
 /// Waits until a process that the killed one's script had started is gone too.
@@ -289,8 +322,8 @@ fn a_kill_anywhere_loses_and_repeats_nothing() {
         go_on(&mut open(Path::new(path), provenance(&prepare)), &mut fake).unwrap();
         panic!("it should have been killed");
     }
-    // The costs, and their native side once more before each further trial.
-    let calls = TRIALS as usize * 5;
+    // Both sides of two cases, and the costs before the first.
+    let calls = 1 + TRIALS as usize * 4;
     for kill_at in (0..calls).map(Some).chain([None]) {
         let (temp, path) = place();
         // Without a number it dies in the first script, half-way.
@@ -334,7 +367,7 @@ fn a_kill_anywhere_loses_and_repeats_nothing() {
 
 #[test]
 fn a_stop_anywhere_is_no_result_and_leaves_nothing_incomplete() {
-    for stop_at in 0..TRIALS as usize * 5 {
+    for stop_at in 0..1 + TRIALS as usize * 4 {
         let (_temp, path) = place();
         let mut folder = open(&path, provenance(PREPARE));
         let mut fake = Fake { stop_at: Some(stop_at), ..Fake::default() };

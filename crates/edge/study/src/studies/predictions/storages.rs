@@ -12,7 +12,7 @@ use super::error::ApplicationsError;
 use super::machine::{VmOptions, WorkloadMachine, find_guests};
 use super::storage::Storage;
 use super::trials::{TrialSides, agent_profile};
-use super::verify::{Verified, VerifyInputs, VmRun, run_in_vm, verify};
+use super::verify::{InTurn, Verified, VerifyInputs, VmRun, VmToRun, boot_for, run_in_vm, verify_in_turn};
 use crate::runner::progress::Progress;
 
 /// VMs on each of several storages.
@@ -75,8 +75,9 @@ impl TrialSides for StorageVms {
     ) -> Result<Profile, ApplicationsError> {
         let inputs = VerifyInputs::of_case(case, prepared, runs);
         let options = self.on(&self.storages[0]);
-        let (run, _) = run_in_vm(&case.command, case.metric.as_deref(), &options, &inputs, progress)?;
-        let VmRun { capacity, outcome, host } = run;
+        let vm = VmToRun { options: &options, inputs: &inputs };
+        let VmRun { capacity, outcome, host } =
+            run_in_vm(&case.command, case.metric.as_deref(), vm, progress)?;
         let profile = agent_profile(case, capacity, outcome, 0.0)?;
         Ok(Profile { host_use: Some(host), ..with_accounts_of_machine(profile) })
     }
@@ -92,7 +93,14 @@ impl TrialSides for StorageVms {
     ) -> Result<Verified, ApplicationsError> {
         let missing = || ApplicationsError::Input("no storage is named: a defect".into());
         let options = self.find(subject.ok_or_else(missing)?)?;
-        verify(profile, &options, &VerifyInputs::of_case(case, prepared, runs), progress)
+        let inputs = VerifyInputs::of_case(case, prepared, runs);
+        let vm = |options| VmToRun { options, inputs: &inputs };
+        let first = self.on(&self.storages[0]);
+        let reference = |progress: &mut Progress<'_>| {
+            let machine = boot_for(&profile.command, vm(&first), progress)?;
+            Ok(Some(InTurn { machine, sample: false }))
+        };
+        verify_in_turn(profile, vm(&options), reference, progress)
     }
 }
 
@@ -122,10 +130,12 @@ const RAMP_NS: u64 = 300_000_000;
 const TIME_NS: u64 = 1_500_000_000;
 /// Single ones are near one another, as those of a journal or a log are, in bytes.
 const NEAR_BYTES: u64 = 16 << 20;
-/// How many follow one another where single ones are measured, as those of an application do: a processor that slept is slow to wake.
-const BURST: u32 = 16;
-/// Between two such bursts, in nanoseconds: so long that no limit on their number matters.
-const PAUSE_NS: u64 = 64_000_000;
+/// How many follow one another where single ones are measured, as many as an application waits for when it makes something stable: data, the
+/// journal, its end. The first of them may find that it is another disk's turn, the others do not.
+const BURST: u32 = 4;
+/// Between two such bursts, in nanoseconds, one of these at random: so long that no limit on the number of operations matters, and different, as
+/// a fence's rotation and a single pause would always meet in the same place.
+const PAUSES_NS: [u64; 4] = [13_000_000, 21_000_000, 34_000_000, 55_000_000];
 
 /// Measures the disk of a VM of its own, whose contents are lost.
 fn speed(options: &VmOptions, progress: &mut Progress<'_>) -> Result<StorageSpeed, ApplicationsError> {
@@ -142,20 +152,22 @@ fn disk_speed(
     options: &VmOptions,
     progress: &Progress<'_>,
 ) -> Result<StorageSpeed, ApplicationsError> {
-    let load = |line: AccessLine, outstanding: u32, region_bytes: u64| LoadSpec {
+    let load = |lines: Vec<AccessLine>, outstanding: u32, region_bytes: u64| LoadSpec {
         outstanding,
         ramp_ns: RAMP_NS,
         time_ns: TIME_NS,
-        ..LoadSpec::new(AccessSpec::single(line), region_bytes)
+        ..LoadSpec::new(AccessSpec { lines }, region_bytes)
     };
     let (all, near) = (options.disk_bytes, options.disk_bytes.min(NEAR_BYTES));
     let mut run =
         |spec: LoadSpec| -> Result<LoadOutcome, ApplicationsError> { Ok(vm.run(spec, progress)?.0) };
     let mut operation = |read_percent: f64| -> Result<OperationSpeed, ApplicationsError> {
         let small = AccessLine::new(SMALL_BYTES, read_percent, 100.0);
-        let alone = run(load(AccessLine { burst: BURST, delay_ns: PAUSE_NS, ..small.clone() }, 1, near))?;
-        let many = run(load(small, MANY, all))?;
-        let large = run(load(AccessLine::new(LARGE_BYTES, read_percent, 0.0), FEW, all))?;
+        let share_percent = 100.0 / PAUSES_NS.len() as f64;
+        let burst = |delay_ns| AccessLine { burst: BURST, delay_ns, share_percent, ..small.clone() };
+        let alone = run(load(PAUSES_NS.map(burst).to_vec(), 1, near))?;
+        let many = run(load(vec![small], MANY, all))?;
+        let large = run(load(vec![AccessLine::new(LARGE_BYTES, read_percent, 0.0)], FEW, all))?;
         Ok(OperationSpeed {
             latency_ns: mean_ns(&alone.total),
             per_second: many.total.iops,
@@ -164,7 +176,7 @@ fn disk_speed(
     };
     let (read, write) = (operation(100.0)?, operation(0.0)?);
     let flushed =
-        LoadSpec { flush_every: Some(1), ..load(AccessLine::new(SMALL_BYTES, 0.0, 100.0), 1, near) };
+        LoadSpec { flush_every: Some(1), ..load(vec![AccessLine::new(SMALL_BYTES, 0.0, 100.0)], 1, near) };
     let flush_ns = run(flushed)?.flush.as_ref().map_or(f64::NAN, mean_ns);
     Ok(StorageSpeed { storage: options.storage.to_string(), read, write, flush_ns })
 }

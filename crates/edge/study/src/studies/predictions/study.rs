@@ -302,13 +302,15 @@ mod tests {
             read(include_str!("../../../../../../docs/data/everyday.toml")),
             read(include_str!("../../../../../../docs/data/once-unseen.toml")),
             read(include_str!("../../../../../../docs/data/unseen.toml")),
+            read(include_str!("../../../../../../docs/data/held-out.toml")),
+            read(include_str!("../../../../../../docs/data/fresh.toml")),
         ];
-        assert!(sets[..3].iter().all(|cases| cases.set == Some(CaseSet::Tuning)));
-        assert_eq!(sets[3].set, Some(CaseSet::HeldOut));
+        assert!(sets[..5].iter().all(|cases| cases.set == Some(CaseSet::Tuning)));
+        assert_eq!(sets[5].set, Some(CaseSet::HeldOut));
         let names: Vec<&str> =
             sets.iter().flat_map(|cases| &cases.cases).map(|case| case.name.as_str()).collect();
         let distinct: BTreeSet<&str> = names.iter().copied().collect();
-        assert_eq!((names.len(), distinct.len()), (35, 35), "no case is in two");
+        assert_eq!((names.len(), distinct.len()), (55, 55), "no case is in two");
     }
 
     #[test]

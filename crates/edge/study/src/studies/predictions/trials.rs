@@ -1,7 +1,7 @@
 //! Both sides of a trial, as they really are: an application profiled on this host, and run in a VM on it.
 
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::thread;
@@ -17,9 +17,11 @@ use virtbench_workload::{Workload, WorkloadSpec};
 use super::basis::Basis;
 use super::costs::{measure_costs, renew_references};
 use super::error::ApplicationsError;
-use super::machine::{NativeSide, VmOptions, WorkloadMachine, find_guests, translator};
+use super::machine::{NativeFolder, NativeSide, VmOptions, WorkloadMachine, find_guests, translator};
 use super::metric::{Metric, middle};
-use super::verify::{Verified, VerifyInputs, agent_workload, own_workload, run_capacity, verify};
+use super::verify::{
+    InTurn, Verified, VerifyInputs, VmToRun, agent_workload, own_workload, run_capacity, verify_in_turn,
+};
 use crate::runner::progress::Progress;
 
 /// How long copying what an application begins with may take.
@@ -108,30 +110,23 @@ impl TrialSides for HostAndVm {
         runs: u32,
         progress: &mut Progress<'_>,
     ) -> Result<Profile, ApplicationsError> {
-        let place = self.native.place()?;
-        let work = place.folder().join("work");
-        let mut copy = Command::new("cp");
-        copy.args(["-a", "--"]).arg(prepared).arg(&work);
-        let what = format!("copying what {} begins with", case.name);
-        run_command(copy, &what, COPY_LIMIT, progress.stop)?;
-        // What the copy left unwritten is not to be paid for by the application.
-        rustix::fs::sync();
+        let (place, work) = self.place(case, prepared, progress)?;
         // The first run warms up, and its system calls are counted, which slows it down.
         let counted =
             RunApart::unless_it_fails("its system calls are not counted", case, progress, |progress| {
-                RunApart::new(case, WorkloadMachine::native_counting(work.clone())?, true, progress)
+                RunApart::new(case, place.counting_machine(&work)?, true, progress)
             })?;
         // The agent is not translated, nor are workloads of its own.
         let translator = self.translator.as_ref().filter(|_| own_workload(&case.command).is_none());
         let translated = translator.map(|translator| {
             RunApart::unless_it_fails("it is not translated", case, progress, |progress| {
-                let machine = WorkloadMachine::native_translated(work.clone(), translator)?;
+                let machine = place.translating_machine(&work, translator)?;
                 RunApart::new(case, machine, false, progress)
             })
         });
         let translated = translated.transpose()?.flatten();
         let profiles: Result<Vec<Profile>, ApplicationsError> =
-            (0..runs.max(1)).map(|_| profile_natively(case, &work, progress)).collect();
+            (0..runs.max(1)).map(|_| profile_natively(case, (&place, &work), progress)).collect();
         drop(place);
         let profile = middle(profiles?, |profile| profile.capacity().value);
         let mut profile =
@@ -158,7 +153,32 @@ impl TrialSides for HostAndVm {
         runs: u32,
         progress: &mut Progress<'_>,
     ) -> Result<Verified, ApplicationsError> {
-        verify(profile, &self.options, &VerifyInputs::of_case(case, prepared, runs), progress)
+        let inputs = VerifyInputs::of_case(case, prepared, runs);
+        let vm = VmToRun { options: &self.options, inputs: &inputs };
+        let (place, work) = self.place(case, prepared, progress)?;
+        let reference =
+            |_: &mut Progress<'_>| Ok(Some(InTurn { machine: place.machine(&work)?, sample: true }));
+        verify_in_turn(profile, vm, reference, progress)
+    }
+}
+
+impl HostAndVm {
+    /// A place with a copy of the folder `prepared` in it, and where that is.
+    fn place(
+        &self,
+        case: &Case,
+        prepared: &Path,
+        progress: &Progress<'_>,
+    ) -> Result<(NativeFolder, PathBuf), ApplicationsError> {
+        let place = self.native.place()?;
+        let work = place.folder().join("work");
+        let mut copy = Command::new("cp");
+        copy.args(["-a", "--"]).arg(prepared).arg(&work);
+        let what = format!("copying what {} begins with", case.name);
+        run_command(copy, &what, COPY_LIMIT, progress.stop)?;
+        // What the copy left unwritten is not to be paid for by the application.
+        rustix::fs::sync();
+        Ok((place, work))
     }
 }
 
@@ -222,15 +242,15 @@ impl RunApart {
     }
 }
 
-/// Runs a case once in the folder `work`, and gives its profile.
+/// Runs a case once in the folder `work` of a place, and gives its profile.
 pub(super) fn profile_natively(
     case: &Case,
-    work: &Path,
+    (place, work): (&NativeFolder, &Path),
     progress: &Progress<'_>,
 ) -> Result<Profile, ApplicationsError> {
     if let Some(spec) = own_workload(&case.command) {
         let spec = WorkloadSpec { sample: true, ..spec };
-        let mut machine = WorkloadMachine::native(work.to_owned())?;
+        let mut machine = place.machine(work)?;
         let before_s = kernel_threads_s();
         let measured = machine.run(spec, progress);
         // A kernel thread that ends meanwhile takes its time along.
@@ -247,7 +267,7 @@ pub(super) fn profile_natively(
         limits: Limits { ramp: Duration::ZERO, time: LONGEST, tracing: false, io_needed: true },
         echo: |_| (),
     };
-    let profiled = profile_command(&inputs, progress.stop);
+    let profiled = profile_started(&inputs, Some(place), progress.stop);
     // A profile that a stop cut short is none.
     progress.check()?;
     let mut profiled = profiled?;
@@ -332,6 +352,15 @@ pub struct CommandProfile<'a> {
 /// # Errors
 /// It cannot be run, says nothing that the metric could be read from, ends too soon or moves no data.
 pub fn profile_command(inputs: &CommandProfile<'_>, stop: &AtomicBool) -> Result<Profile, ApplicationsError> {
+    profile_started(inputs, None, stop)
+}
+
+/// The same, with as few processors as a place has where there is one. What watches it has all.
+fn profile_started(
+    inputs: &CommandProfile<'_>,
+    place: Option<&NativeFolder>,
+    stop: &AtomicBool,
+) -> Result<Profile, ApplicationsError> {
     let CommandProfile { command, folder, metric, limits, echo } = *inputs;
     let wrong = |why: String| ApplicationsError::Input(format!("--metric: {why}").into());
     let parsed = metric.map(Metric::parse).transpose().map_err(wrong)?;
@@ -341,7 +370,12 @@ pub fn profile_command(inputs: &CommandProfile<'_>, stop: &AtomicBool) -> Result
     let listener = thread::spawn(move || listen(reader, echo));
     let io_needed = parsed.as_ref().is_none_or(|metric| matches!(metric, Metric::Io));
     let limits = Limits { io_needed, ..limits };
-    let start = move || Application::start(command, folder, Some(Stdio::from(writer)));
+    let few = place.map(NativeFolder::few_processors).transpose()?;
+    let start = move || {
+        let started = Application::start(command, folder, Some(Stdio::from(writer)));
+        drop(few);
+        started
+    };
     let before = CpuSample::take().map_err(LabError::from)?;
     let profiled = profile(start, limits, stop);
     let host_use = before.until(&CpuSample::take().map_err(LabError::from)?);

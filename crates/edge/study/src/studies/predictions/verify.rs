@@ -17,6 +17,8 @@ use crate::user_files::read_workload;
 pub struct Verified {
     /// Its capacity there.
     pub capacity: f64,
+    /// Its capacity on the reference, run by run in turn with the VM; nothing where it was not run there.
+    pub reference: Option<f64>,
     /// The VM's processors while it ran, user and system code, in percent of one, where they were seen.
     pub machine_percent: Option<[f64; 2]>,
     /// What the host did meanwhile, where that was seen.
@@ -36,6 +38,13 @@ pub struct VerifyInputs<'a> {
     pub runs: u32,
 }
 
+/// The reference, on which an application is run in turn with the VM: what slows the host down for minutes slows both.
+pub(super) struct InTurn {
+    pub(super) machine: WorkloadMachine,
+    /// Whether the kernel's functions are sampled, as they were when it was profiled there.
+    pub(super) sample: bool,
+}
+
 impl<'a> VerifyInputs<'a> {
     /// Those of a case that begins with a copy of the folder `prepared`, for so many runs.
     pub(super) fn of_case(case: &Case, prepared: &'a Path, runs: u32) -> Self {
@@ -53,6 +62,16 @@ pub fn verify(
     inputs: &VerifyInputs<'_>,
     progress: &mut Progress<'_>,
 ) -> Result<Verified, ApplicationsError> {
+    verify_in_turn(profile, VmToRun { options, inputs }, |_| Ok(None), progress)
+}
+
+/// The same in turn with the reference, where `reference` starts one: after the VM.
+pub(super) fn verify_in_turn(
+    profile: &Profile,
+    vm: VmToRun<'_>,
+    reference: impl FnOnce(&mut Progress<'_>) -> Result<Option<InTurn>, ApplicationsError>,
+    progress: &mut Progress<'_>,
+) -> Result<Verified, ApplicationsError> {
     let wrong = |message: &str| ApplicationsError::Input(message.into());
     if profile.command.is_empty() {
         return Err(wrong(
@@ -64,11 +83,19 @@ pub fn verify(
             "--verify: the profile does not say what its capacity is read from: make one with --metric",
         ));
     }
-    let (run, guest) = run_in_vm(&profile.command, profile.metric.as_deref(), options, inputs, progress)?;
-    let VmRun { capacity, outcome, host } = run;
+    let application = Application::new(&profile.command, profile.metric.as_deref(), vm)?;
+    let mut machine = application.boot(vm, progress)?;
+    let guest = machine.guest();
+    let runs = match reference(progress) {
+        Ok(in_turn) => application.run(&mut machine, in_turn, vm.inputs.runs, progress),
+        Err(error) => Err(error),
+    };
+    machine.end();
+    let (VmRun { capacity, outcome, host }, reference) = runs?;
     let percent = |seen: Footprint| seen.cpu_ns.map(|ns| 100.0 * ns as f64 / seen.elapsed_ns.max(1) as f64);
     Ok(Verified {
         capacity: capacity.value,
+        reference,
         machine_percent: outcome.footprint.map(percent),
         host: Some(host),
         guest,
@@ -83,37 +110,107 @@ pub(super) struct VmRun {
     pub(super) host: HostUse,
 }
 
+/// The VM that an application is run in, and what it is given there.
+#[derive(Clone, Copy)]
+pub(super) struct VmToRun<'a> {
+    pub(super) options: &'a VmOptions,
+    pub(super) inputs: &'a VerifyInputs<'a>,
+}
+
+/// What an agent is told to run, and how its capacity is read.
+struct Application<'a> {
+    command: &'a [String],
+    spec: WorkloadSpec,
+    /// Nothing of a workload of our own.
+    metric: Option<Metric>,
+}
+
+impl<'a> Application<'a> {
+    fn new(command: &'a [String], metric: Option<&str>, vm: VmToRun<'_>) -> Result<Self, ApplicationsError> {
+        let spec = agent_workload(command, vm.options.limit_ns);
+        let wrong = |why: String| ApplicationsError::Input(format!("metric: {why}").into());
+        let metric = match (&spec.workload, metric) {
+            (Workload::Command(_), Some(metric)) => Some(Metric::parse(metric).map_err(wrong)?),
+            (Workload::Command(_), None) => Some(Metric::Io),
+            _ => None,
+        };
+        Ok(Self { command, spec, metric })
+    }
+
+    /// A VM with its programs.
+    fn boot(
+        &self,
+        vm: VmToRun<'_>,
+        progress: &mut Progress<'_>,
+    ) -> Result<WorkloadMachine, ApplicationsError> {
+        let carried = match self.metric {
+            Some(_) => pack(&self.command[0], &vm.inputs.with),
+            None => Ok(Vec::new()),
+        };
+        let carried = carried.map_err(|error| ApplicationsError::Target(error.into()))?;
+        WorkloadMachine::boot(vm.options, &carried, vm.inputs.disk_from, progress)
+    }
+
+    /// Runs it so often in a VM, in turn with the reference where there is one, which is ended; the run in the middle of each.
+    fn run(
+        &self,
+        vm: &mut WorkloadMachine,
+        mut in_turn: Option<InTurn>,
+        runs: u32,
+        progress: &mut Progress<'_>,
+    ) -> Result<(VmRun, Option<f64>), ApplicationsError> {
+        let run = self.run_by_turns(vm, in_turn.as_mut(), runs, progress);
+        if let Some(InTurn { machine, .. }) = in_turn {
+            machine.end();
+        }
+        run
+    }
+
+    fn run_by_turns(
+        &self,
+        vm: &mut WorkloadMachine,
+        mut in_turn: Option<&mut InTurn>,
+        runs: u32,
+        progress: &mut Progress<'_>,
+    ) -> Result<(VmRun, Option<f64>), ApplicationsError> {
+        let (mut all, mut reference) = (Vec::new(), Vec::new());
+        for _ in 0..runs.max(1) {
+            let (outcome, host) = vm.run(self.spec.clone(), progress)?;
+            let capacity = run_capacity(&outcome, self.metric.as_ref(), "in the VM")?;
+            all.push(VmRun { capacity, outcome, host });
+            if let Some(InTurn { machine, sample }) = &mut in_turn {
+                let outcome = machine.run(WorkloadSpec { sample: *sample, ..self.spec.clone() }, progress)?.0;
+                reference.push(run_capacity(&outcome, self.metric.as_ref(), "on the reference")?.value);
+            }
+        }
+        let counts = middle(all, |run| run.capacity.value);
+        let counts = counts.ok_or_else(|| ApplicationsError::Measured("nothing was run in the VM".into()))?;
+        Ok((counts, middle(reference, |value| *value)))
+    }
+}
+
 /// Runs a command in a VM of its own as often as `inputs` says, its capacity read by `metric` where it is no workload of our own; the run in
 /// the middle.
 pub(super) fn run_in_vm(
     command: &[String],
     metric: Option<&str>,
-    options: &VmOptions,
-    inputs: &VerifyInputs<'_>,
+    vm: VmToRun<'_>,
     progress: &mut Progress<'_>,
-) -> Result<(VmRun, Option<GuestFacts>), ApplicationsError> {
-    let spec = agent_workload(command, options.limit_ns);
-    let is_command = matches!(spec.workload, Workload::Command(_));
-    let carried = if is_command { pack(&command[0], &inputs.with) } else { Ok(Vec::new()) };
-    let carried = carried.map_err(|error| ApplicationsError::Target(error.into()))?;
-    let metric = match metric {
-        Some(metric) => {
-            Metric::parse(metric).map_err(|why| ApplicationsError::Input(format!("metric: {why}").into()))?
-        }
-        None => Metric::Io,
-    };
-    let mut machine = WorkloadMachine::boot(options, &carried, inputs.disk_from, progress)?;
-    let guest = machine.guest();
-    let run = |_| {
-        let (outcome, host) = machine.run(spec.clone(), progress)?;
-        let capacity = run_capacity(&outcome, is_command.then_some(&metric), "in the VM")?;
-        Ok(VmRun { capacity, outcome, host })
-    };
-    let all: Result<Vec<VmRun>, ApplicationsError> = (0..inputs.runs.max(1)).map(run).collect();
+) -> Result<VmRun, ApplicationsError> {
+    let application = Application::new(command, metric, vm)?;
+    let mut machine = application.boot(vm, progress)?;
+    let run = application.run(&mut machine, None, vm.inputs.runs, progress);
     machine.end();
-    let counts = middle(all?, |run| run.capacity.value);
-    let counts = counts.ok_or_else(|| ApplicationsError::Measured("nothing was run in the VM".into()))?;
-    Ok((counts, guest))
+    Ok(run?.0)
+}
+
+/// A VM with a command's programs, to run it on in turn with another.
+pub(super) fn boot_for(
+    command: &[String],
+    vm: VmToRun<'_>,
+    progress: &mut Progress<'_>,
+) -> Result<WorkloadMachine, ApplicationsError> {
+    Application::new(command, None, vm)?.boot(vm, progress)
 }
 
 /// The capacity of a run `place`, in the VM or natively; a workload of our own has no metric.

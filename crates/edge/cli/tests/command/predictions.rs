@@ -211,7 +211,8 @@ fn storages_that_cannot_be_compared_are_refused_by_name() {
         (&["virtio-blk", "virtio-blk"], "virtio-blk is there twice"),
         (&["virtio-blk", "tape"], "tape"),
         (&["virtio-blk", "virtio-blk,delay=1us"], "whole milliseconds"),
-        (&["virtio-blk", "virtio-blk@qcow2"], "leave out what follows @"),
+        (&["virtio-blk", "virtio-blk@qcow2"], "of backings only fence can follow @ here"),
+        (&["virtio-blk", "vhost-user-blk,iops=5@fence"], "leave them out before @fence"),
     ] {
         let done = study(storages);
         assert!(done.code() == 2 && done.stderr.contains(said), "{storages:?}: {done:?}");

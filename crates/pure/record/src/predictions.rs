@@ -33,8 +33,9 @@ pub struct Trial {
     pub truth: f64,
     /// The interval at each of [`CONFIDENCES`](Self::CONFIDENCES).
     pub intervals: Vec<[f64; 2]>,
-    /// What the reference did in turn with the subject, as a multiple of what it did when the application was profiled: `reference`, `predicted`
-    /// and `intervals` are multiplied by it, as what a host does moves within minutes. Nothing where the two were not measured in turn.
+    /// What the reference did in turn with the subject, as a multiple of what it did when the application was profiled: `reference` is multiplied
+    /// by it, and `predicted` and `intervals` unless a storage's rate limits them, as what a host does moves within minutes. Nothing where the two
+    /// were not measured in turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_turn: Option<f64>,
     /// What was said to limit it there.
@@ -65,13 +66,16 @@ impl Trial {
             .map_or_else(|| self.case.clone(), |storage| format!("{} on {storage}", self.case))
     }
 
-    /// The same on a host on which the reference did so many times as much as when the application was profiled, where that is known.
+    /// The same on a host on which the reference did so many times as much as when the application was profiled, where that is known. What
+    /// is predicted `moves` with it, or is what a storage does, whatever its host.
     #[must_use]
-    pub fn in_turn(mut self, times: Option<f64>) -> Self {
+    pub fn in_turn(mut self, times: Option<f64>, moves: bool) -> Self {
         let factor = times.unwrap_or(1.0);
         self.reference *= factor;
-        self.predicted *= factor;
-        self.intervals.iter_mut().flatten().for_each(|bound| *bound *= factor);
+        if moves {
+            self.predicted *= factor;
+            self.intervals.iter_mut().flatten().for_each(|bound| *bound *= factor);
+        }
         Self { in_turn: times, ..self }
     }
 

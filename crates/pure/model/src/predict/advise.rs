@@ -8,7 +8,7 @@ use super::queueing::{Fitted, Outcome, Subject};
 use super::ratio::RatioPrediction;
 use super::scaling::{KernelFrom, Scaled};
 use super::similar_references::Alike;
-use super::storage::{Limit, OnStorage};
+use super::storage::{Limit, OnStorage, STORAGE_RATE};
 use super::{Breakdown, ComputeCost, Part, Prediction, WhatIf};
 
 /// A change that helps less than this share is not worth a line.
@@ -172,7 +172,7 @@ pub(super) fn of_storage(prediction: &mut Prediction, found: OnStorage) {
     prediction.bottleneck = match found.limit {
         Limit::Processor => "computing",
         Limit::Latency => "waiting for single operations of the storage",
-        Limit::Rate => "what the storage does a second",
+        Limit::Rate => STORAGE_RATE,
     }
     .to_owned();
     let of = |waiting_s: f64| {

@@ -156,7 +156,7 @@ mod tests {
         assert_eq!(better_named(&trials), (4, 5));
         // A host that was twice as fast when one of them was measured makes that no better.
         let [a, b, c] = trials.clone();
-        assert_eq!(better_named(&[a, Trial { truth: 80.0, ..b.in_turn(Some(2.0)) }, c]), (4, 5));
+        assert_eq!(better_named(&[a, Trial { truth: 80.0, ..b.in_turn(Some(2.0), true) }, c]), (4, 5));
         assert_eq!(better_named(&[trial("db", 1.0, 2.0)]), (0, 0));
         assert_eq!(by_case(&trials)[1].name(), "db on b");
     }

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use virtbench_formats::read_profile;
 use virtbench_lab::run_command;
-use virtbench_model::predict::PredictionMethod;
 use virtbench_model::predict::trials::trial;
+use virtbench_model::predict::{PredictionMethod, STORAGE_RATE};
 use virtbench_record::{Case, Costs, Plan, PredictionsPlan, Profile, Provenance, Sourced, Trial};
 use virtbench_runs::{FolderError, LoadedRun, RunFolder, load_run, write_whole};
 
@@ -303,7 +303,7 @@ impl TrialRun<'_> {
             machine_host: verified.host,
             ..trial(&case.name, subject, self.number, &prediction, verified.capacity)
         };
-        Ok(trial.in_turn(in_turn))
+        Ok(trial.in_turn(in_turn, prediction.bottleneck != STORAGE_RATE))
     }
 
     fn keep(&mut self, trial: Trial, progress: &mut Progress<'_>) -> Result<(), ApplicationsError> {
@@ -384,7 +384,7 @@ pub fn predict_again(
             machine_host: one.machine_host.take(),
             ..trial(&one.case, one.storage.as_deref(), one.trial, &again, one.truth)
         };
-        *one = predicted.in_turn(in_turn);
+        *one = predicted.in_turn(in_turn, again.bottleneck != STORAGE_RATE);
     }
     run.provenance.plan = Plan::Predictions(plan);
     Ok(run)

@@ -283,7 +283,9 @@ fn what_the_reference_did_in_turn_is_what_predictions_are_of() {
     let (one, mut plain) = (found[0].clone(), found[0].clone());
     // When it was profiled it did 500 a second.
     assert_eq!((one.in_turn, one.reference), (Some(1.5), 750.0));
-    plain = plain.in_turn(Some(1.0 / 1.5));
+    let limited = one.clone().in_turn(Some(2.0), false);
+    assert_eq!((limited.reference, limited.predicted), (1500.0, one.predicted), "what a storage does stays");
+    plain = plain.in_turn(Some(1.0 / 1.5), true);
     let (_temp, path) = place();
     let mut folder = open(&path, provenance(PREPARE));
     go_on(&mut folder, &mut Fake::default()).unwrap();

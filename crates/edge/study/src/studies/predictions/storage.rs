@@ -197,7 +197,7 @@ mod tests {
             ("ide,delay=1s", "ide,delay=1000ms"),
             (
                 "vhost-user-blk@fence,slow=file,scheduler=HDD+NWC,slot=30ms",
-                "vhost-user-blk@fence,scheduler=HDD+NWC,slow=file,slot=30ms",
+                "vhost-user-blk@fence,scheduler=HDD+NWC,slow=file,slot=30000us",
             ),
         ] {
             let storage = Storage::parse(text).unwrap();

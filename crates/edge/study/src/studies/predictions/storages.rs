@@ -125,9 +125,10 @@ const LARGE_BYTES: u64 = 256 << 10;
 /// How many are outstanding where the storage is to do as many as it can.
 const MANY: u32 = 32;
 const FEW: u32 = 4;
-/// Before and while each is measured, in nanoseconds.
-const RAMP_NS: u64 = 300_000_000;
-const TIME_NS: u64 = 1_500_000_000;
+/// Before each is measured, while single ones are, which have pauses, and while others are, in nanoseconds.
+const RAMP_NS: u64 = 200_000_000;
+const SINGLE_NS: u64 = 1_500_000_000;
+const TIME_NS: u64 = 700_000_000;
 /// Single ones are near one another, as those of a journal or a log are, in bytes.
 const NEAR_BYTES: u64 = 16 << 20;
 /// How many follow one another where single ones are measured, as many as an application waits for when it makes something stable: data, the
@@ -165,7 +166,8 @@ fn disk_speed(
         let small = AccessLine::new(SMALL_BYTES, read_percent, 100.0);
         let share_percent = 100.0 / PAUSES_NS.len() as f64;
         let burst = |delay_ns| AccessLine { burst: BURST, delay_ns, share_percent, ..small.clone() };
-        let alone = run(load(PAUSES_NS.map(burst).to_vec(), 1, near))?;
+        let single = LoadSpec { time_ns: SINGLE_NS, ..load(PAUSES_NS.map(burst).to_vec(), 1, near) };
+        let alone = run(single)?;
         let many = run(load(vec![small], MANY, all))?;
         let large = run(load(vec![AccessLine::new(LARGE_BYTES, read_percent, 0.0)], FEW, all))?;
         Ok(OperationSpeed {

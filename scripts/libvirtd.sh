@@ -3,7 +3,8 @@
 # guests end with it. Nothing of the host's libvirt is used or changed. The socket is FOLDER/run/libvirt/libvirt-sock.
 #   libvirtd.sh FOLDER PORT [UUID [POOL]]
 # Guests that move here arrive on PORT and the 15 behind it. A second one on this host needs a UUID of its own, as firmware tells hosts apart,
-# and the POOL of the first, a folder, to move guests between them: its pool `shared`.
+# and the POOL of the first, a folder, to move guests between them: its pool `shared`. In BEFORE are commands to run in its namespaces first, in
+# UNSHARE more of unshare's options.
 set -euo pipefail
 folder=$(mkdir -p "$1" && cd "$1" && pwd)
 port=$2 uuid=${3:-} pool=${4:-}
@@ -34,14 +35,15 @@ define_pool() {
   ln -sf "/etc/libvirt/storage/$1.xml" "etc/storage/autostart/$1.xml"
 }
 define_pool default "$folder/pool"
-[ -z "$pool" ] || define_pool shared "$pool"
+[ -z "$pool" ] || { mkdir -p "$pool"; define_pool shared "$pool"; }
 # Debian's libvirtd looks for the user of its guests even where it is told another.
 { cat /etc/passwd; echo 'libvirt-qemu:x:64055:64055::/:/bin/false'; } > passwd
 { cat /etc/group; echo 'libvirt-qemu:x:64055:'; echo 'kvm:x:64056:'; } > group
 
 # $1 and $2 are the inner shell's.
 # shellcheck disable=SC2016
-exec setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child --mount-proc sh -ec '
+# shellcheck disable=SC2086 # several options, or none
+exec setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child ${UNSHARE:-} --mount-proc sh -ec '
   mount --bind passwd /etc/passwd
   mount --bind group /etc/group
   mount --bind run /run
@@ -49,6 +51,8 @@ exec setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child --mount-
     mkdir -p "${place#*:}"
     mount --bind "${place%%:*}" "${place#*:}"
   done
-  # Not in place of this shell, which has to take what guests leave: the first process of a namespace is the parent of all orphans.
-  "$1" --pid-file "$2/pid" 2>> "$2/log/libvirtd"
-  exit' sh "$server" "$folder"
+  eval "${BEFORE:-}"
+  unset BEFORE UNSHARE
+  # Not in place of this shell, which has to take what guests leave: the first process of a namespace is the parent of all orphans. One that
+  # is killed comes back, as under systemd.
+  while sleep 0.1; do "$1" --pid-file "$2/pid" 2>> "$2/log/libvirtd" || :; done' sh "$server" "$folder"

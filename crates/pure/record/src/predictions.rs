@@ -66,19 +66,6 @@ impl Trial {
             .map_or_else(|| self.case.clone(), |storage| format!("{} on {storage}", self.case))
     }
 
-    /// The same on a host on which the reference did so many times as much as when the application was profiled, where that is known. What
-    /// is predicted `moves` with it, or is what a storage does, whatever its host.
-    #[must_use]
-    pub fn in_turn(mut self, times: Option<f64>, moves: bool) -> Self {
-        let factor = times.unwrap_or(1.0);
-        self.reference *= factor;
-        if moves {
-            self.predicted *= factor;
-            self.intervals.iter_mut().flatten().for_each(|bound| *bound *= factor);
-        }
-        Self { in_turn: times, ..self }
-    }
-
     /// What the host did beside each of the two measurements, where that was seen.
     pub fn hosts(&self) -> impl Iterator<Item = &HostUse> {
         self.reference_host.iter().chain(&self.machine_host)

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::support::run_folder::run_json;
 use crate::support::{finish, folder, long_figures, run, signal, virtbench, wait_for};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// Costs of this host without references, so that none has to be run.
 fn costs(folder: &Path, wait_ns: [f64; 2]) -> PathBuf {
@@ -153,26 +153,40 @@ fn predictions_go_on_after_a_kill_with_the_folder_alone() {
     assert_eq!(fs::read(out.join("results.jsonl")).unwrap(), before, "nothing is tried twice");
 }
 
-#[test]
-fn an_application_is_predicted_for_storages_and_the_slow_ones_are_told_apart() {
-    let folder = folder();
-    let (out, cases) = (folder.path().join("out"), folder.path().join("cases.toml"));
-    let case = "[[case]]\nname = 'dd'\nmetric = 'elapsed'\nworkers = 1\n\
-                command = ['dd', 'if=/dev/zero', 'of=synced', 'bs=4k', 'count=400', 'oflag=direct']\n";
+/// An application that writes so often past the page cache, on the first of some storages of small guests, predicted and tried once on the others.
+fn on_storages(folder: &Path, writes: u32, storages: &[&str]) -> (PathBuf, Value) {
+    let (out, cases) = (folder.join("out"), folder.join("cases.toml"));
+    let case = format!(
+        "[[case]]\nname = 'dd'\nmetric = 'elapsed'\nworkers = 1\n\
+         command = ['dd', 'if=/dev/zero', 'of=synced', 'bs=4k', 'count={writes}', 'oflag=direct']\n"
+    );
     fs::write(&cases, case).unwrap();
     let mut words =
         vec!["study", "predictions", "--cases", cases.to_str().unwrap(), "--out", out.to_str().unwrap()];
     words.extend(["--trials", "1", "--runs", "1", "--size", "64MiB", "--memory", "256MiB", "--json"]);
     words.extend(["--accelerator", "uml", "--vcpus", "1"]);
-    for storage in ["virtio-blk", "virtio-blk,iops=500", "virtio-blk,delay=5ms"] {
-        words.extend(["--storage", storage]);
-    }
+    storages.iter().for_each(|storage| words.extend(["--storage", storage]));
     let done = run(&words);
     assert_eq!(done.code(), 0, "{done:?}");
-    let found = done.json();
+    nothing_else_is_in(&out);
+    (out, done.json())
+}
+
+/// A run of storages has its own files alone: no disk of a VM, none of the fence, nothing half-made.
+fn nothing_else_is_in(out: &Path) {
+    let mut left = LEFT.map(|name| name.replace("costs", "storages"));
+    left.sort_unstable();
+    assert_eq!(names(out), left);
+}
+
+#[test]
+fn an_application_is_predicted_for_storages_and_the_slow_ones_are_told_apart() {
+    let folder = folder();
+    let storages = ["virtio-blk", "virtio-blk,iops=500", "virtio-blk,delay=5ms"];
+    let (out, found) = on_storages(folder.path(), 400, &storages);
     let trials = found["trials"].as_array().unwrap();
     let on: Vec<&str> = trials.iter().map(|trial| trial["storage"].as_str().unwrap()).collect();
-    assert_eq!(on, ["virtio-blk,iops=500", "virtio-blk,delay=5ms"]);
+    assert_eq!(on, storages[1..]);
     for trial in trials {
         let [reference, predicted, truth] =
             ["reference", "predicted", "truth"].map(|name| trial[name].as_f64().unwrap());
@@ -188,32 +202,18 @@ fn an_application_is_predicted_for_storages_and_the_slow_ones_are_told_apart() {
     );
     let again = run(&["study", "predictions", "--again", "--json", "--out", out.to_str().unwrap()]);
     assert_eq!(again.json()["trials"], found["trials"]);
-    let mut left = LEFT.map(|name| name.replace("costs", "storages"));
-    left.sort_unstable();
-    assert_eq!(names(&out), left, "no disk of a VM, nothing half-made");
+    nothing_else_is_in(&out);
 }
 
 #[test]
 fn a_disk_of_the_fence_is_a_storage_and_its_slots_are_waited_for() {
     let folder = folder();
-    let (out, cases) = (folder.path().join("out"), folder.path().join("cases.toml"));
-    let case = "[[case]]\nname = 'dd'\nmetric = 'elapsed'\nworkers = 1\n\
-                command = ['dd', 'if=/dev/zero', 'of=synced', 'bs=4k', 'count=2000', 'oflag=direct']\n";
-    fs::write(&cases, case).unwrap();
-    let mut words =
-        vec!["study", "predictions", "--cases", cases.to_str().unwrap(), "--out", out.to_str().unwrap()];
-    words.extend(["--trials", "1", "--runs", "1", "--size", "64MiB", "--memory", "256MiB", "--json"]);
-    words.extend(["--accelerator", "uml", "--vcpus", "1", "--storage", "virtio-blk"]);
-    words.extend(["--storage", "vhost-user-blk@fence,scheduler=HDD+NWC,slow=file,slot=30ms"]);
-    let done = run(&words);
-    assert_eq!(done.code(), 0, "{done:?}");
-    let trial = &done.json()["trials"][0];
+    let storages = ["virtio-blk", "vhost-user-blk@fence,scheduler=HDD+NWC,slow=file,slot=30ms"];
+    let (_, found) = on_storages(folder.path(), 2000, &storages);
+    let trial = &found["trials"][0];
     let [reference, truth] = ["reference", "truth"].map(|name| trial[name].as_f64().unwrap());
     // Half of the time is the other disk's, and 2,000 writes one by one take longer than a slot.
     assert!(truth < 0.8 * reference && trial["in_turn"].as_f64().unwrap() > 0.0, "{trial}");
-    let mut left = LEFT.map(|name| name.replace("costs", "storages"));
-    left.sort_unstable();
-    assert_eq!(names(&out), left, "no disk of a VM, none of the fence");
 }
 
 #[test]

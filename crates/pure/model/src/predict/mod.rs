@@ -41,7 +41,7 @@ pub use choose::predict;
 pub use latency::{Breakdown, Part, Rounding};
 pub use ratio::Beyond;
 pub use similar_references::kernel_work;
-pub use storage::{STORAGE_RATE, StoragePair};
+pub use storage::StoragePair;
 
 /// Which of the six.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -24,7 +24,7 @@ pub struct StoragePair<'a> {
 }
 
 /// What is said to limit an application where that is the storage's rate, whatever its host does.
-pub const STORAGE_RATE: &str = "what the storage does a second";
+pub(super) const STORAGE_RATE: &str = "what the storage does a second";
 
 /// What limits the application on the other storage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

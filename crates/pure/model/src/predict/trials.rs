@@ -4,13 +4,32 @@
 use virtbench_record::{FORMAT, Trial};
 
 use super::Prediction;
+use super::storage::STORAGE_RATE;
 
-/// A prediction beside what happened, for a storage where there are several.
+/// What happened.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Outcome {
+    /// The application's capacity on the subject.
+    pub capacity: f64,
+    /// What the reference did in turn with it, as a multiple of what it did when the application was profiled, where that is known.
+    pub in_turn: Option<f64>,
+}
+
+/// A prediction beside what happened, for a storage where there are several. It moves with the reference, unless a storage's rate limits it:
+/// that is the same whatever its host does.
 #[must_use]
-pub fn trial(case: &str, storage: Option<&str>, trial: u32, prediction: &Prediction, truth: f64) -> Trial {
+pub fn trial(
+    case: &str,
+    storage: Option<&str>,
+    trial: u32,
+    prediction: &Prediction,
+    Outcome { capacity, in_turn }: Outcome,
+) -> Trial {
+    let moved = in_turn.unwrap_or(1.0);
+    let times = if prediction.bottleneck == STORAGE_RATE { 1.0 } else { moved };
     let interval = |confidence: &f64| {
         let span = prediction.capacity_interval_at(*confidence);
-        span.map_or([prediction.capacity(); 2], |span| [span.low, span.high])
+        span.map_or([prediction.capacity(); 2], |span| [span.low, span.high]).map(|bound| times * bound)
     };
     Trial {
         format: FORMAT,
@@ -18,11 +37,11 @@ pub fn trial(case: &str, storage: Option<&str>, trial: u32, prediction: &Predict
         storage: storage.map(str::to_owned),
         trial,
         capacity_name: prediction.reference.name.clone(),
-        reference: prediction.reference.value,
-        predicted: prediction.capacity(),
-        truth,
+        reference: moved * prediction.reference.value,
+        predicted: times * prediction.capacity(),
+        truth: capacity,
         intervals: Trial::CONFIDENCES.iter().map(interval).collect(),
-        in_turn: None,
+        in_turn,
         bottleneck: prediction.bottleneck.clone(),
         machine_percent: None,
         reference_percent: None,
@@ -156,7 +175,10 @@ mod tests {
         assert_eq!(better_named(&trials), (4, 5));
         // A host that was twice as fast when one of them was measured makes that no better.
         let [a, b, c] = trials.clone();
-        assert_eq!(better_named(&[a, Trial { truth: 80.0, ..b.in_turn(Some(2.0), true) }, c]), (4, 5));
+        assert_eq!(
+            better_named(&[a, Trial { reference: 200.0, predicted: 100.0, truth: 80.0, ..b }, c]),
+            (4, 5)
+        );
         assert_eq!(better_named(&[trial("db", 1.0, 2.0)]), (0, 0));
         assert_eq!(by_case(&trials)[1].name(), "db on b");
     }

@@ -1,7 +1,6 @@
 //! A hypervisor that a user runs: libvirtd with folders, configuration and socket of its own, in namespaces of its own.
 
 use std::fs;
-use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -11,8 +10,8 @@ use tempfile::TempDir;
 use super::bridge::{commands, dhcp_configuration};
 use super::{children, folder, is_alive, wait_for};
 
-/// The server's program, which is not on everybody's path.
-const SERVER: &str = "/usr/sbin/libvirtd";
+/// What starts it, for measurements too.
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../scripts/libvirtd.sh");
 
 /// The server. Dropping it, or killing the test, ends it and every guest of its: they share a process namespace.
 pub struct Libvirtd {
@@ -20,54 +19,17 @@ pub struct Libvirtd {
     folder: TempDir,
 }
 
-/// QEMU runs as the user of the test, with its output in files of libvirtd's own, and nothing of the host is set up for it.
-const OF_QEMU: &str = "user = \"root\"\ngroup = \"root\"\ndynamic_ownership = 0\nremember_owner = 0\n\
-    security_driver = \"none\"\ncgroup_controllers = []\nnamespaces = []\nstdio_handler = \"file\"\n";
-
 /// TCP ports on which guests arrive, a server's own and below those that Linux gives to connections.
 ///
 /// Servers share the host's network here. Two that choose from the same ports both find one free and then take it.
-fn ports() -> RangeInclusive<u32> {
+fn first_port() -> u32 {
     const FIRST: u32 = 10_000;
     const LAST: u32 = 32_767;
     const OF_A_SERVER: u32 = 16;
     static SERVERS: AtomicU32 = AtomicU32::new(0);
     let servers = (LAST + 1 - FIRST) / OF_A_SERVER;
     let number = (std::process::id() * 64 + SERVERS.fetch_add(1, Ordering::Relaxed)) % servers;
-    let first = FIRST + number * OF_A_SERVER;
-    first..=first + OF_A_SERVER - 1
-}
-
-/// Writes what libvirtd reads and makes the folders that it writes into.
-fn configure(folder: &Path) {
-    let path = |name: &str| folder.join(name);
-    for name in ["run/lock", "etc/storage/autostart", "lib", "log", "cache", "pool"] {
-        fs::create_dir_all(path(name)).unwrap();
-    }
-    let ports = ports();
-    let moves = format!("migration_port_min = {}\nmigration_port_max = {}\n", ports.start(), ports.end());
-    fs::write(path("etc/qemu.conf"), format!("{OF_QEMU}{moves}")).unwrap();
-    // A server that nobody may use but root, and that does not miss a client that is silent.
-    let server = "listen_tls = 0\nlisten_tcp = 0\nauth_unix_rw = \"none\"\nunix_sock_rw_perms = \"0700\"\n\
-         keepalive_interval = -1\n";
-    fs::write(path("etc/libvirtd.conf"), server).unwrap();
-    // A pool whose folder is not there is not active.
-    for (name, target) in [("default", "pool"), ("asleep", "no-folder")] {
-        let target = path(target).display().to_string();
-        let xml =
-            format!("<pool type='dir'><name>{name}</name><target><path>{target}</path></target></pool>");
-        fs::write(path(&format!("etc/storage/{name}.xml")), xml).unwrap();
-    }
-    std::os::unix::fs::symlink("/etc/libvirt/storage/default.xml", path("etc/storage/autostart/default.xml"))
-        .unwrap();
-    // Debian's libvirtd looks for the user of its guests even where it is told another.
-    for (file, line) in [
-        ("passwd", "libvirt-qemu:x:64055:64055::/:/bin/false\n"),
-        ("group", "libvirt-qemu:x:64055:\nkvm:x:64056:\n"),
-    ] {
-        let of_host = fs::read_to_string(Path::new("/etc").join(file)).unwrap();
-        fs::write(path(file), of_host + line).unwrap();
-    }
+    FIRST + number * OF_A_SERVER
 }
 
 impl Libvirtd {
@@ -78,17 +40,14 @@ impl Libvirtd {
 
     /// The same after `before` in its mount namespace.
     pub fn with(before: &str) -> Self {
-        Self::in_namespaces(&[], before)
+        Self::in_namespaces(&[], "", before)
     }
 
     /// Two on which VMs can move, since the second has the first one's pool too; its address goes with it.
     pub fn two() -> (Self, Self, String) {
-        // Hosts are told apart by what their firmware says, which is the same here.
-        let uuid = "echo 'host_uuid = \"8f07fe28-753f-2729-d76d-bdbd892f949a\"' >>etc/libvirtd.conf";
-        let (one, two) = (Self::start(), Self::with(uuid));
+        let one = Self::start();
         let shared = one.path("pool").display().to_string();
-        let made = two.virsh(&["pool-create-as", "shared", "dir", "--target", &shared]);
-        assert!(made.status.success(), "{made:?}");
+        let two = Self::in_namespaces(&["8f07fe28-753f-2729-d76d-bdbd892f949a", &shared], "", "");
         let address = format!("libvirt+{}&pool=shared", two.connection());
         (one, two, address)
     }
@@ -100,7 +59,7 @@ impl Libvirtd {
             commands(),
             dhcp_configuration("/run")
         );
-        Self::in_namespaces(&["--net"], &serve)
+        Self::in_namespaces(&[], "--net", &serve)
     }
 
     /// virtbench in the server's network.
@@ -111,37 +70,31 @@ impl Libvirtd {
         command
     }
 
-    fn in_namespaces(more: &[&str], before: &str) -> Self {
+    /// What tells it from another one on this host, with what more to unshare, after `before`.
+    fn in_namespaces(other: &[&str], unshare: &str, before: &str) -> Self {
         assert!(
             rustix::process::geteuid().is_root(),
             "libvirtd in namespaces of its own needs root: run it as root"
         );
         let folder = folder();
         let path = |name: &str| folder.path().join(name);
-        configure(folder.path());
-        let root = folder.path().display();
-        // One that is killed comes back, as under systemd.
-        let serve = format!(
-            "cd {root}\nmount --bind passwd /etc/passwd\nmount --bind group /etc/group\nmount --bind run /run\nmkdir -p /etc/libvirt /var/lib/libvirt /var/log/libvirt /var/cache/libvirt\n\
-             mount --bind etc /etc/libvirt\nmount --bind lib /var/lib/libvirt\nmount --bind log /var/log/libvirt\n\
-             mount --bind cache /var/cache/libvirt\n{before}\n\
-             while sleep 0.1; do {SERVER} --pid-file {root}/pid 2>>{root}/log/libvirtd || :; done"
-        );
-        let mut command = Command::new("setpriv");
-        command.args(["--pdeathsig", "KILL", "unshare", "--mount", "--pid", "--fork", "--kill-child"]);
-        command.args(more).args(["--mount-proc", "sh", "-ec", &serve]);
-        command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(fs::File::create(path("log/unshare")).unwrap());
+        // A pool whose folder is not there is not active.
+        fs::create_dir_all(path("etc/storage")).unwrap();
+        let target = path("no-folder").display().to_string();
+        let asleep =
+            format!("<pool type='dir'><name>asleep</name><target><path>{target}</path></target></pool>");
+        fs::write(path("etc/storage/asleep.xml"), asleep).unwrap();
+        let mut command = Command::new(SCRIPT);
+        command.arg(folder.path()).arg(first_port().to_string()).args(other);
+        command.env("UNSHARE", unshare).env("BEFORE", before);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(fs::File::create(path("said")).unwrap());
         let mut child = command.spawn().unwrap();
         let socket = path("run/libvirt/libvirt-sock");
         wait_for("libvirtd", || {
             let ended = child.try_wait().unwrap();
-            let said = || {
-                ["log/unshare", "log/libvirtd"].map(|name| fs::read_to_string(path(name)).unwrap_or_default())
-            };
-            assert!(ended.is_none(), "{SERVER} ended: {:?}", said());
+            let said =
+                || ["said", "log/libvirtd"].map(|name| fs::read_to_string(path(name)).unwrap_or_default());
+            assert!(ended.is_none(), "{SCRIPT} ended: {:?}", said());
             std::os::unix::net::UnixStream::connect(&socket).ok()
         });
         Self { child, folder }

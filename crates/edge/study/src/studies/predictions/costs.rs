@@ -292,9 +292,9 @@ pub(super) fn measure_references(
     let apart = Apart { counts: options.guest.vcpus == 1, translator };
     let folder = Folder::new(&options.folder, &file.prepare, progress)?;
     let mut vm = WorkloadMachine::boot(options, &carried(&file)?, Some(&folder.0), progress)?;
-    let both = native(side, &file, &runnable, Some(&mut vm), &apart, progress);
+    let both = run_references(side, &file, &runnable, Some(&mut vm), &apart, progress);
     vm.end();
-    let (reference, subject) = both?;
+    let [reference, subject] = both?;
     let mut references = Vec::new();
     for ((one, reference), subject) in runnable.iter().zip(reference).zip(subject) {
         match (reference, subject) {
@@ -334,7 +334,7 @@ pub fn renew_references(
         return Ok(());
     }
     let apart = Apart { counts: false, translator: None };
-    let (again, _) = native(side, &file, &runnable, None, &apart, progress)?;
+    let [again, _] = run_references(side, &file, &runnable, None, &apart, progress)?;
     for (one, again) in runnable.iter().zip(again) {
         let known = references.iter_mut().find(|known| known.name == one.name);
         let mut again = again.map_err(|why| {
@@ -365,14 +365,14 @@ struct Apart<'a> {
 }
 
 /// All of them on this host, and in a VM in turn with it where there is one: what slows this host down for minutes slows both.
-fn native(
+fn run_references(
     side: &NativeSide,
     file: &References,
     runnable: &[Runnable],
     vm: Option<&mut WorkloadMachine>,
     apart: &Apart<'_>,
     progress: &mut Progress<'_>,
-) -> Result<(Vec<Tried>, Vec<Tried>), ApplicationsError> {
+) -> Result<[Vec<Tried>; 2], ApplicationsError> {
     let place = side.place()?;
     let folder = Folder::new(place.folder(), &file.prepare, progress)?;
     let mut machine = place.machine(&folder.0)?;
@@ -396,7 +396,7 @@ fn native(
         machine.end();
         translated?;
     }
-    Ok((runs, in_vm))
+    Ok([runs, in_vm])
 }
 
 /// Runs programs once more, and adds what was found to what is known of them. Of loads of the agent's own nothing is said: the agent is not

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use virtbench_formats::read_profile;
 use virtbench_lab::run_command;
-use virtbench_model::predict::trials::trial;
-use virtbench_model::predict::{PredictionMethod, STORAGE_RATE};
+use virtbench_model::predict::PredictionMethod;
+use virtbench_model::predict::trials::{Outcome, trial};
 use virtbench_record::{Case, Costs, Plan, PredictionsPlan, Profile, Provenance, Sourced, Trial};
 use virtbench_runs::{FolderError, LoadedRun, RunFolder, load_run, write_whole};
 
@@ -107,12 +107,15 @@ pub(super) fn run_predictions(
     }
     let mut course = TrialsDone::new(&plan, &missing);
     course.tell(progress);
-    let (first, mut age) = basis(&kept, &plan, sides, brought, progress)?;
+    let (first, mut is_new) = basis(&kept, &plan, sides, brought, progress)?;
+    // Of costs that are measured here both sides are measured in turn, and what one is as a multiple of the other stays.
+    let is_renewed = brought.is_some() || !plan.storages.is_empty();
     course.go_on(PARTS[0], progress);
     for trial in &missing {
         progress.check()?;
-        let basis = basis_at(&kept, &plan, sides, (&first, age), trial.number, progress)?;
-        age = if brought.is_some() { BasisAge::Brought } else { BasisAge::Earlier };
+        let renews = is_renewed && !is_new;
+        let basis = basis_at(&kept, &plan, sides, (&first, renews), trial.number, progress)?;
+        is_new = false;
         course.go_on(PARTS[1], progress);
         let mut sitting = TrialRun {
             folder,
@@ -156,42 +159,31 @@ impl TrialsDone {
     }
 }
 
-/// When what predictions are made from was measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum BasisAge {
-    /// Right before the trial.
-    Now,
-    /// Before that, here.
-    Earlier,
-    /// Before that, perhaps elsewhere: what changes within minutes is measured again.
-    Brought,
-}
-
-/// That of the folder; else costs that were brought, else what is measured now.
+/// That of the folder; else costs that were brought, else what is measured now; and whether it was.
 fn basis(
     kept: &Kept,
     plan: &PredictionsPlan,
     sides: &mut dyn TrialSides,
     brought: Option<&Costs>,
     progress: &mut Progress<'_>,
-) -> Result<(Basis, BasisAge), ApplicationsError> {
+) -> Result<(Basis, bool), ApplicationsError> {
     if let Some(known) = kept.basis(plan, None)? {
-        return Ok((known, if brought.is_some() { BasisAge::Brought } else { BasisAge::Earlier }));
+        return Ok((known, false));
     }
-    let (basis, age) = match brought {
-        Some(brought) => (Basis::Costs(Box::new(brought.clone())), BasisAge::Brought),
-        None => (sides.basis(progress)?, BasisAge::Now),
+    let basis = match brought {
+        Some(brought) => Basis::Costs(Box::new(brought.clone())),
+        None => sides.basis(progress)?,
     };
     kept.keep_basis(plan, None, &basis)?;
-    Ok((basis, age))
+    Ok((basis, brought.is_none()))
 }
 
-/// The same as it is at this trial.
+/// The same as it is at this trial: what of it changes within minutes measured once more, where it `renews`.
 fn basis_at(
     kept: &Kept,
     plan: &PredictionsPlan,
     sides: &mut dyn TrialSides,
-    (basis, age): (&Basis, BasisAge),
+    (basis, renews): (&Basis, bool),
     number: u32,
     progress: &mut Progress<'_>,
 ) -> Result<Basis, ApplicationsError> {
@@ -199,11 +191,8 @@ fn basis_at(
         return Ok(known);
     }
     let mut now = basis.clone();
-    match age {
-        BasisAge::Now => {}
-        // Both of their sides were measured in turn, and what one is as a multiple of the other stays.
-        BasisAge::Earlier if matches!(now, Basis::Costs(_)) => {}
-        BasisAge::Earlier | BasisAge::Brought => sides.renew(&mut now, progress)?,
+    if renews {
+        sides.renew(&mut now, progress)?;
     }
     kept.keep_basis(plan, Some(number), &now)?;
     Ok(now)
@@ -294,16 +283,16 @@ impl TrialRun<'_> {
         }
         let percent = |figure: &Sourced<f64>| figure.value().copied();
         let in_turn = verified.reference.map(|reference| reference / profile.capacity().value);
-        let trial = Trial {
+        let outcome = Outcome { capacity: verified.capacity, in_turn };
+        Ok(Trial {
             machine_percent: verified.machine_percent,
             reference_percent: percent(&profile.cpu_user_percent)
                 .zip(percent(&profile.cpu_system_percent))
                 .map(|(user, system)| [user, system]),
             reference_host: profile.host_use.clone(),
             machine_host: verified.host,
-            ..trial(&case.name, subject, self.number, &prediction, verified.capacity)
-        };
-        Ok(trial.in_turn(in_turn, prediction.bottleneck != STORAGE_RATE))
+            ..trial(&case.name, subject, self.number, &prediction, outcome)
+        })
     }
 
     fn keep(&mut self, trial: Trial, progress: &mut Progress<'_>) -> Result<(), ApplicationsError> {
@@ -376,15 +365,14 @@ pub fn predict_again(
         };
         let then = then.ok_or_else(|| lost(&format!("{}.json", Basis::file(&plan))))?;
         let again = then.predict(&plan, &profile, one.storage.as_deref(), one.trial)?;
-        let in_turn = one.in_turn;
-        let predicted = Trial {
+        let outcome = Outcome { capacity: one.truth, in_turn: one.in_turn };
+        *one = Trial {
             machine_percent: one.machine_percent,
             reference_percent: one.reference_percent,
             reference_host: one.reference_host.take(),
             machine_host: one.machine_host.take(),
-            ..trial(&one.case, one.storage.as_deref(), one.trial, &again, one.truth)
+            ..trial(&one.case, one.storage.as_deref(), one.trial, &again, outcome)
         };
-        *one = predicted.in_turn(in_turn, again.bottleneck != STORAGE_RATE);
     }
     run.provenance.plan = Plan::Predictions(plan);
     Ok(run)

@@ -280,18 +280,33 @@ fn what_the_reference_did_in_turn_is_what_predictions_are_of() {
     go_on(&mut folder, &mut Fake { in_turn: Some(750.0), ..Fake::default() }).unwrap();
     let found = predict_again(&path, None).unwrap().records;
     assert_eq!(found, folder.records());
-    let (one, mut plain) = (found[0].clone(), found[0].clone());
     // When it was profiled it did 500 a second.
-    assert_eq!((one.in_turn, one.reference), (Some(1.5), 750.0));
-    let limited = one.clone().in_turn(Some(2.0), false);
-    assert_eq!((limited.reference, limited.predicted), (1500.0, one.predicted), "what a storage does stays");
-    plain = plain.in_turn(Some(1.0 / 1.5), true);
+    assert_eq!((found[0].in_turn, found[0].reference), (Some(1.5), 750.0));
     let (_temp, path) = place();
     let mut folder = open(&path, provenance(PREPARE));
     go_on(&mut folder, &mut Fake::default()).unwrap();
     let without = &folder.records()[0];
-    assert!((plain.predicted / without.predicted - 1.0).abs() < 1e-9 && without.in_turn.is_none());
-    assert!((plain.intervals[5][0] / without.intervals[5][0] - 1.0).abs() < 1e-9);
+    assert!((found[0].predicted / without.predicted - 1.5).abs() < 1e-9 && without.in_turn.is_none());
+    assert!((found[0].intervals[5][0] / without.intervals[5][0] - 1.5).abs() < 1e-9);
+}
+
+#[test]
+fn what_a_storage_does_at_most_does_not_move_with_its_host() {
+    let on_limited = |in_turn: Option<f64>| {
+        let (_temp, path) = place();
+        let mut provenance = provenance(PREPARE);
+        let Plan::Predictions(plan) = &mut provenance.plan else { panic!("another plan") };
+        plan.storages = ["fast", "limited"].map(str::to_owned).to_vec();
+        let mut limited = storage("limited", 100.0);
+        limited.write.per_second = 1000.0;
+        let storages = vec![storage("fast", 100.0), limited];
+        let mut folder = open(&path, provenance);
+        go_on(&mut folder, &mut Fake { storages, in_turn, ..Fake::default() }).unwrap();
+        folder.records()[0].clone()
+    };
+    let (still, moved) = (on_limited(None), on_limited(Some(1000.0)));
+    assert_eq!((still.bottleneck.as_str(), moved.reference), ("what the storage does a second", 1000.0));
+    assert_eq!((moved.predicted, &moved.intervals), (still.predicted, &still.intervals));
 }
 
 #[test]

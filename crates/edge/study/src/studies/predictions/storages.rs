@@ -12,7 +12,7 @@ use super::error::ApplicationsError;
 use super::machine::{VmOptions, WorkloadMachine, find_guests};
 use super::storage::Storage;
 use super::trials::{TrialSides, agent_profile};
-use super::verify::{InTurn, Verified, VerifyInputs, VmRun, VmToRun, boot_for, run_in_vm, verify_in_turn};
+use super::verify::{AgentRun, InTurn, Verified, VerifyInputs, VmRun, VmToRun, verify_in_turn};
 use crate::runner::progress::Progress;
 
 /// VMs on each of several storages.
@@ -76,8 +76,8 @@ impl TrialSides for StorageVms {
         let inputs = VerifyInputs::of_case(case, prepared, runs);
         let options = self.on(&self.storages[0]);
         let vm = VmToRun { options: &options, inputs: &inputs };
-        let VmRun { capacity, outcome, host } =
-            run_in_vm(&case.command, case.metric.as_deref(), vm, progress)?;
+        let application = AgentRun::new(&case.command, case.metric.as_deref(), options.limit_ns)?;
+        let VmRun { capacity, outcome, host } = application.in_vm(vm, progress)?;
         let profile = agent_profile(case, capacity, outcome, 0.0)?;
         Ok(Profile { host_use: Some(host), ..with_accounts_of_machine(profile) })
     }
@@ -97,8 +97,8 @@ impl TrialSides for StorageVms {
         let vm = |options| VmToRun { options, inputs: &inputs };
         let first = self.on(&self.storages[0]);
         let reference = |progress: &mut Progress<'_>| {
-            let machine = boot_for(&profile.command, vm(&first), progress)?;
-            Ok(Some(InTurn { machine, sample: false }))
+            let application = AgentRun::new(&profile.command, profile.metric.as_deref(), first.limit_ns)?;
+            Ok(Some(InTurn { machine: application.boot(vm(&first), progress)?, sample: false }))
         };
         verify_in_turn(profile, vm(&options), reference, progress)
     }

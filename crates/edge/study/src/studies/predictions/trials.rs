@@ -12,7 +12,7 @@ use virtbench_profiler::{Application, ApplicationError, Limits, ProfilerError, k
 use virtbench_record::{
     Band, Capacity, Case, Footprint, PROFILE_FORMAT, Profile, Source, Sourced, WorkloadOutcome, scaled_ns,
 };
-use virtbench_workload::{Workload, WorkloadSpec};
+use virtbench_workload::WorkloadSpec;
 
 use super::basis::Basis;
 use super::costs::{measure_costs, renew_references};
@@ -20,7 +20,7 @@ use super::error::ApplicationsError;
 use super::machine::{NativeFolder, NativeSide, VmOptions, WorkloadMachine, find_guests, translator};
 use super::metric::{Metric, middle};
 use super::verify::{
-    InTurn, Verified, VerifyInputs, VmToRun, agent_workload, own_workload, run_capacity, verify_in_turn,
+    AgentRun, InTurn, Verified, VerifyInputs, VmToRun, own_workload, run_capacity, verify_in_turn,
 };
 use crate::runner::progress::Progress;
 
@@ -201,12 +201,8 @@ impl RunApart {
         progress: &Progress<'_>,
     ) -> Result<Self, ApplicationsError> {
         let limit_ns = u64::try_from(LONGEST.as_nanos()).unwrap_or(u64::MAX);
-        let spec = WorkloadSpec { count, ..agent_workload(&case.command, limit_ns) };
-        let metric = match (&spec.workload, &case.metric) {
-            (Workload::Command(_), Some(metric)) => Some(Metric::parse(metric)),
-            _ => None,
-        };
-        let metric = metric.transpose().map_err(|why| ApplicationsError::Input(why.into()))?;
+        let AgentRun { spec, metric, .. } = AgentRun::new(&case.command, case.metric.as_deref(), limit_ns)?;
+        let spec = WorkloadSpec { count, ..spec };
         let measured = machine.run(spec, progress);
         machine.end();
         let outcome = measured?.0;

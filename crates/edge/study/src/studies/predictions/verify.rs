@@ -83,7 +83,7 @@ pub(super) fn verify_in_turn(
             "--verify: the profile does not say what its capacity is read from: make one with --metric",
         ));
     }
-    let application = Application::new(&profile.command, profile.metric.as_deref(), vm)?;
+    let application = AgentRun::new(&profile.command, profile.metric.as_deref(), vm.options.limit_ns)?;
     let mut machine = application.boot(vm, progress)?;
     let guest = machine.guest();
     let runs = match reference(progress) {
@@ -117,17 +117,22 @@ pub(super) struct VmToRun<'a> {
     pub(super) inputs: &'a VerifyInputs<'a>,
 }
 
-/// What an agent is told to run, and how its capacity is read.
-struct Application<'a> {
+/// An application as an agent is told to run it, and how its capacity is read.
+pub(super) struct AgentRun<'a> {
     command: &'a [String],
-    spec: WorkloadSpec,
+    pub(super) spec: WorkloadSpec,
     /// Nothing of a workload of our own.
-    metric: Option<Metric>,
+    pub(super) metric: Option<Metric>,
 }
 
-impl<'a> Application<'a> {
-    fn new(command: &'a [String], metric: Option<&str>, vm: VmToRun<'_>) -> Result<Self, ApplicationsError> {
-        let spec = agent_workload(command, vm.options.limit_ns);
+impl<'a> AgentRun<'a> {
+    /// A command line, its capacity read by `metric` where it is no workload of our own, within so many nanoseconds.
+    pub(super) fn new(
+        command: &'a [String],
+        metric: Option<&str>,
+        limit_ns: u64,
+    ) -> Result<Self, ApplicationsError> {
+        let spec = agent_workload(command, limit_ns);
         let wrong = |why: String| ApplicationsError::Input(format!("metric: {why}").into());
         let metric = match (&spec.workload, metric) {
             (Workload::Command(_), Some(metric)) => Some(Metric::parse(metric).map_err(wrong)?),
@@ -138,7 +143,7 @@ impl<'a> Application<'a> {
     }
 
     /// A VM with its programs.
-    fn boot(
+    pub(super) fn boot(
         &self,
         vm: VmToRun<'_>,
         progress: &mut Progress<'_>,
@@ -149,6 +154,18 @@ impl<'a> Application<'a> {
         };
         let carried = carried.map_err(|error| ApplicationsError::Target(error.into()))?;
         WorkloadMachine::boot(vm.options, &carried, vm.inputs.disk_from, progress)
+    }
+
+    /// Runs it in a VM of its own as often as the VM's inputs say; the run in the middle.
+    pub(super) fn in_vm(
+        &self,
+        vm: VmToRun<'_>,
+        progress: &mut Progress<'_>,
+    ) -> Result<VmRun, ApplicationsError> {
+        let mut machine = self.boot(vm, progress)?;
+        let run = self.run(&mut machine, None, vm.inputs.runs, progress);
+        machine.end();
+        Ok(run?.0)
     }
 
     /// Runs it so often in a VM, in turn with the reference where there is one, which is ended; the run in the middle of each.
@@ -189,30 +206,6 @@ impl<'a> Application<'a> {
     }
 }
 
-/// Runs a command in a VM of its own as often as `inputs` says, its capacity read by `metric` where it is no workload of our own; the run in
-/// the middle.
-pub(super) fn run_in_vm(
-    command: &[String],
-    metric: Option<&str>,
-    vm: VmToRun<'_>,
-    progress: &mut Progress<'_>,
-) -> Result<VmRun, ApplicationsError> {
-    let application = Application::new(command, metric, vm)?;
-    let mut machine = application.boot(vm, progress)?;
-    let run = application.run(&mut machine, None, vm.inputs.runs, progress);
-    machine.end();
-    Ok(run?.0)
-}
-
-/// A VM with a command's programs, to run it on in turn with another.
-pub(super) fn boot_for(
-    command: &[String],
-    vm: VmToRun<'_>,
-    progress: &mut Progress<'_>,
-) -> Result<WorkloadMachine, ApplicationsError> {
-    Application::new(command, None, vm)?.boot(vm, progress)
-}
-
 /// The capacity of a run `place`, in the VM or natively; a workload of our own has no metric.
 ///
 /// # Errors
@@ -246,7 +239,7 @@ pub(super) fn run_capacity(
 }
 
 /// What an agent is given to run a command line once, within so many nanoseconds: a workload of its own, or a program.
-pub(super) fn agent_workload(command: &[String], limit_ns: u64) -> WorkloadSpec {
+fn agent_workload(command: &[String], limit_ns: u64) -> WorkloadSpec {
     own_workload(command).unwrap_or_else(|| {
         let program = Workload::Command(CommandSpec::new(command.to_vec()));
         // A disk is mounted for each run, and what is read of it at first comes from the disk.

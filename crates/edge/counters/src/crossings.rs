@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
-use virtbench_record::{Crossings, DiskCounts, IoStalls};
+use virtbench_record::Crossings;
 
 use crate::event::{Attributes, online, open};
 use crate::tracefs::tracefs;
@@ -58,11 +58,6 @@ const MAKING: [&str; 2] = ["open", "openat"];
 const WITH_O_CREAT: &CStr = c"flags & 0x40";
 /// `PERF_EVENT_IOC_SET_FILTER`: `_IOW('$', 6, char *)`.
 const SET_FILTER: libc::Ioctl = 0x4008_2406;
-
-/// What the kernel counts a disk's bytes in.
-const SECTOR_BYTES: u64 = 512;
-/// Unit of the times there, in nanoseconds.
-const MILLISECOND_NS: u64 = 1_000_000;
 
 /// Counters of system calls, one a processor and kind. While they live each call takes longer, by some tenths of a microsecond.
 #[derive(Debug)]
@@ -139,40 +134,6 @@ fn sum(counters: &[File]) -> Option<u64> {
     counters.iter().map(value).sum()
 }
 
-/// What whole disks did since the machine's start (the kernel's iostats.rst); nothing where it does not say.
-pub(crate) fn disk_counts() -> Option<DiskCounts> {
-    let stats = fs::read_to_string("/proc/diskstats").ok()?;
-    let of_line = |line: &str| -> Option<DiskCounts> {
-        let fields: Vec<&str> = line.split_ascii_whitespace().collect();
-        let disk = Path::new("/sys/block").join(fields.get(2)?);
-        // Older kernels have fewer fields.
-        let field = |place: usize| fields.get(place).and_then(|field| field.parse().ok()).unwrap_or(0);
-        disk.exists().then(|| DiskCounts {
-            reads: field(3),
-            writes: field(7),
-            flushes: field(18),
-            read_bytes: field(5) * SECTOR_BYTES,
-            written_bytes: field(9) * SECTOR_BYTES,
-            time_ns: (field(6) + field(10) + field(19)) * MILLISECOND_NS,
-        })
-    };
-    Some(stats.lines().filter_map(of_line).fold(DiskCounts::default(), |all, one| all.and(&one)))
-}
-
-/// How long programs stood still for I/O since the machine's start; nothing where its kernel does not keep account of that.
-pub(crate) fn io_stalls() -> Option<IoStalls> {
-    stalls_in(&fs::read_to_string("/proc/pressure/io").ok()?)
-}
-
-/// `some avg10=0.00 avg60=0.00 avg300=0.00 total=1234`, and the same of `full`; totals are in microseconds.
-fn stalls_in(text: &str) -> Option<IoStalls> {
-    let total_ns = |name: &str| -> Option<u64> {
-        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
-        line.rsplit_once("total=")?.1.trim().parse::<u64>().ok()?.checked_mul(1000)
-    };
-    Some(IoStalls { some_ns: total_ns("some ")?, full_ns: total_ns("full ")? })
-}
-
 /// The number behind a name at the beginning of a line.
 fn number(text: &str, name: &str) -> Option<u64> {
     let found = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
@@ -181,8 +142,6 @@ fn number(text: &str, name: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
-
     use super::*;
 
     #[test]
@@ -213,25 +172,6 @@ mod tests {
             changes >= 2_000 && changes < names + 1_000,
             "what is only looked at changes nothing: {seen:?}"
         );
-    }
-
-    #[test]
-    fn what_disks_do_is_counted() {
-        let file = tempfile::tempfile_in("/var/tmp").unwrap();
-        let before = disk_counts().unwrap();
-        (&file).write_all(&[1; 8192]).unwrap();
-        file.sync_all().unwrap();
-        let seen = disk_counts().unwrap().since(&before);
-        assert!(seen.operations() >= 1 && seen.written_bytes >= 8192, "{seen:?}");
-    }
-
-    #[test]
-    fn the_kernel_s_account_of_stalls_is_read() {
-        let text = "some avg10=0.00 avg60=0.02 avg300=0.00 total=3456\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=1200\n";
-        assert_eq!(stalls_in(text), Some(IoStalls { some_ns: 3_456_000, full_ns: 1_200_000 }));
-        // Kernels before 5.2 and some containers have neither line.
-        assert_eq!(stalls_in(""), None);
-        assert_eq!(stalls_in("some avg10=0.00 total=5\n"), None);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 #[cfg(unix)]
 mod crossings;
+mod disks;
 #[cfg(unix)]
 mod event;
 #[cfg(unix)]
@@ -17,6 +18,7 @@ mod usage;
 #[cfg(windows)]
 mod windows;
 
+pub use disks::Disk;
 #[cfg(unix)]
 pub use hardware::{CodeCounts, Counted, HardwareCounters, KVM_FOLDER, kvm_counts, per_transaction};
 pub use look::{Instruments, LeaveOut, Look};

@@ -7,11 +7,12 @@ use std::time::Instant;
 use virtbench_record::Footprint;
 
 #[cfg(unix)]
-use crate::crossings::{CrossingCounters, disk_counts, io_stalls};
+use crate::crossings::CrossingCounters;
+use crate::disks::{Disk, disk_counts, io_stalls};
 #[cfg(unix)]
 use crate::sampler::Sampler;
 #[cfg(windows)]
-use crate::windows::{CrossingCounters, Sampler, disk_counts, io_stalls};
+use crate::windows::{CrossingCounters, Sampler};
 use crate::{machine_cpu_ns, thread_cpu_ns};
 
 /// Whose time does not count.
@@ -37,6 +38,7 @@ pub struct Instruments {
 pub struct Look {
     begun: Instant,
     own: bool,
+    disk: Option<Disk>,
     sampler: Option<Result<RefCell<Sampler>, String>>,
     crossings: Option<Result<CrossingCounters, String>>,
 }
@@ -48,7 +50,14 @@ impl Look {
     pub fn new(instruments: Instruments, leave_out: LeaveOut) -> Self {
         let sampler = instruments.functions.then(|| Sampler::start().map(RefCell::new));
         let crossings = instruments.crossings.then(CrossingCounters::start);
-        Self { begun: Instant::now(), own: leave_out == LeaveOut::Nobody, sampler, crossings }
+        Self { begun: Instant::now(), own: leave_out == LeaveOut::Nobody, disk: None, sampler, crossings }
+    }
+
+    /// Counts what this disk does alone, in place of all disks, where there is one.
+    #[must_use]
+    pub fn of_disk(mut self, disk: Option<Disk>) -> Self {
+        self.disk = disk;
+        self
     }
 
     /// Which instrument cannot be had, and why.
@@ -81,7 +90,7 @@ impl Look {
             cpu_ns: [0, 1].map(|mode| cpu[mode].saturating_sub(own[mode])),
             copied_bytes,
             functions: BTreeMap::new(),
-            disks: disk_counts(),
+            disks: disk_counts(self.disk.as_ref()),
             stalls: io_stalls(),
             crossings: counters.and_then(CrossingCounters::read),
             translated_ns: None,

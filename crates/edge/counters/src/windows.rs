@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use virtbench_record::{Crossings, DiskCounts, IoStalls};
+use virtbench_record::Crossings;
 use windows_sys::Win32::Foundation::{FILETIME, HANDLE};
 use windows_sys::Win32::System::Threading::{
     GetCurrentProcess, GetCurrentThread, GetProcessTimes, GetSystemTimes, GetThreadTimes,
@@ -93,14 +93,4 @@ impl CrossingCounters {
     pub(crate) fn read(&self) -> Option<Crossings> {
         match *self {}
     }
-}
-
-/// Nothing: the system does not say.
-pub(crate) fn disk_counts() -> Option<DiskCounts> {
-    None
-}
-
-/// Nothing: the system does not say.
-pub(crate) fn io_stalls() -> Option<IoStalls> {
-    None
 }

@@ -23,6 +23,7 @@ use rustix::process::{
     Pid, PidfdFlags, Signal, getppid, pidfd_open, pidfd_send_signal, set_parent_process_death_signal,
     test_kill_process_group,
 };
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 /// How long a killed process may take to vanish; only one stuck in the kernel takes longer.
 const REAP_LIMIT: Duration = Duration::from_secs(5);
@@ -43,7 +44,7 @@ pub(crate) struct BoundChild {
 }
 
 impl BoundChild {
-    /// Starts `command`, which inherits the descriptors `inherited` under the same numbers.
+    /// Starts `command`, which inherits the descriptors `inherited` under the same numbers. It may use the processors that this thread may.
     pub(crate) fn spawn(command: Command, inherited: Vec<OwnedFd>) -> io::Result<Self> {
         Self::order(command, inherited, Group::Of(OWN_GROUP))
     }
@@ -60,8 +61,9 @@ impl BoundChild {
 
     fn order(command: Command, inherited: Vec<OwnedFd>, group: Group) -> io::Result<Self> {
         let (answer, answered) = channel();
+        let processors = sched_getaffinity(None)?;
         spawner()?
-            .send(Order { command, inherited, group, answer })
+            .send(Order { command, inherited, group, processors, answer })
             .map_err(|_| io::Error::other("the thread that starts processes has ended"))?;
         answered.recv().map_err(|_| io::Error::other("the thread that starts processes has ended"))?
     }
@@ -143,6 +145,8 @@ struct Order {
     command: Command,
     inherited: Vec<OwnedFd>,
     group: Group,
+    /// Those of the thread that gave the order: the spawner has those of the thread that came first.
+    processors: CpuSet,
     answer: Sender<io::Result<BoundChild>>,
 }
 
@@ -155,15 +159,17 @@ fn spawner() -> io::Result<&'static Sender<Order>> {
     }
     let (sender, orders) = channel::<Order>();
     thread::Builder::new().name("spawner".into()).spawn(move || {
-        for Order { command, inherited, group, answer } in orders {
-            let _ = answer.send(spawn_here(command, inherited, group));
+        for order in orders {
+            let answer = order.answer.clone();
+            let _ = answer.send(spawn_here(order));
         }
     })?;
     // Should two threads come here at once, one spawner is never used and ends with its sender.
     Ok(SPAWNER.get_or_init(|| sender))
 }
 
-fn spawn_here(mut command: Command, inherited: Vec<OwnedFd>, group: Group) -> io::Result<BoundChild> {
+fn spawn_here(order: Order) -> io::Result<BoundChild> {
+    let Order { mut command, inherited, group, processors, .. } = order;
     let parent = rustix::process::getpid();
     let prepare = move || {
         set_parent_process_death_signal(Some(Signal::KILL))?;
@@ -171,6 +177,7 @@ fn spawn_here(mut command: Command, inherited: Vec<OwnedFd>, group: Group) -> io
         if getppid() != Some(parent) {
             return Err(Errno::SRCH.into());
         }
+        sched_setaffinity(None, &processors)?;
         for fd in &inherited {
             fcntl_setfd(fd, FdFlags::empty())?;
         }
@@ -293,6 +300,28 @@ mod tests {
         .join()
         .unwrap();
         assert_eq!(child.wait_within(Duration::from_millis(50)).unwrap(), None);
+    }
+
+    #[test]
+    fn a_child_may_use_the_processors_of_the_thread_that_asked_for_it() {
+        fn processors_of_a_child() -> CpuSet {
+            let mut command = Command::new("sleep");
+            command.arg("60");
+            let child = BoundChild::spawn(command, Vec::new()).unwrap();
+            let pid = Pid::from_raw(i32::try_from(child.id()).unwrap());
+            sched_getaffinity(pid).unwrap()
+        }
+        let all = processors_of_a_child();
+        let first = (0..CpuSet::MAX_CPU).find(|processor| all.is_set(*processor)).unwrap();
+        let held = thread::spawn(move || {
+            let mut one = CpuSet::new();
+            one.set(first);
+            sched_setaffinity(None, &one).unwrap();
+            processors_of_a_child()
+        });
+        let held = held.join().unwrap();
+        assert!(held.count() == 1 && held.is_set(first));
+        assert_eq!(processors_of_a_child(), all);
     }
 
     #[test]

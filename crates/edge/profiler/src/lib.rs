@@ -25,4 +25,5 @@ pub use application::{Application, ApplicationError};
 pub use event::{EventKind, TraceEvent, parse_line};
 pub use tracefs::{NoTracing, Tracing};
 pub use tree::kernel_threads_s;
+pub use virtbench_counters::Disk;
 pub use watch::{Limits, ProfilerError, profile};

@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::time::{ClockId, clock_gettime};
 use thiserror::Error;
-use virtbench_counters::{Instruments, LeaveOut, Look};
+use virtbench_counters::{Disk, Instruments, LeaveOut, Look};
 use virtbench_record::{Footprint, Profile, ProfileError, Source, Sourced};
 
 use crate::analysis::{Analysis, Machine, Summary, Whose};
@@ -33,7 +33,7 @@ const SHORTEST: Duration = Duration::from_millis(250);
 const SHORTEST_OF_METRIC: Duration = Duration::from_millis(50);
 
 /// How long an application is watched.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Limits {
     /// From its start, or from now: not looked at.
     pub ramp: Duration,
@@ -43,6 +43,8 @@ pub struct Limits {
     pub tracing: bool,
     /// Whether its I/O is what tells how much it does. Where a metric does, it need not have any.
     pub io_needed: bool,
+    /// The disk that its footprint is of; all disks where there is none.
+    pub disk: Option<Disk>,
 }
 
 /// Why there is no profile.
@@ -151,7 +153,7 @@ fn monotonic_s() -> f64 {
 /// There is nothing to watch, it ended too soon, or it did no I/O.
 pub fn profile(
     start: impl FnOnce() -> Result<Application, ApplicationError>,
-    limits: Limits,
+    limits: &Limits,
     stop: &AtomicBool,
 ) -> Result<Profile, ProfilerError> {
     let mut tracing = if limits.tracing {
@@ -242,11 +244,12 @@ fn watch(
     analysis: &mut Analysis,
     tree: &mut Tree,
     first_process: &mut FirstProcess,
-    limits: Limits,
+    limits: &Limits,
     stop: &AtomicBool,
 ) -> Watched {
     let begun = Instant::now();
-    let look = Look::new(Instruments { functions: true, crossings: false }, LeaveOut::ThisThread);
+    let instruments = Instruments { functions: true, crossings: false };
+    let look = Look::new(instruments, LeaveOut::ThisThread).of_disk(limits.disk.clone());
     let mut first = Moment::now(tree, &look);
     let mut last = first.clone();
     let mut ramping = !limits.ramp.is_zero();
@@ -345,7 +348,7 @@ fn footprint(look: &Look, first: &Moment, last: &Moment) -> Result<Footprint, St
         .ok_or_else(|| "the machine's accounts could not be read".into())
 }
 
-fn too_short(name: String, elapsed: Duration, status: Option<ExitStatus>, limits: Limits) -> ProfilerError {
+fn too_short(name: String, elapsed: Duration, status: Option<ExitStatus>, limits: &Limits) -> ProfilerError {
     let how = status.and_then(bad_end).map_or_else(String::new, |how| format!(" with {how}"));
     let ramp = if limits.ramp.is_zero() { "" } else { ", or less ramp-up (--ramp)" };
     ProfilerError::TooShort { name, elapsed_ms: elapsed.as_millis(), how, ramp }

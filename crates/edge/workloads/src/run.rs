@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use memmap2::MmapMut;
-use virtbench_counters::{Instruments, LeaveOut, Look};
+use virtbench_counters::{Disk, Instruments, LeaveOut, Look};
 use virtbench_engine::{Control, monotonic_ns, process_cpu_ns};
 use virtbench_record::{Interval, WorkloadOutcome};
 use virtbench_workload::{Workload, WorkloadSpec};
@@ -44,7 +44,7 @@ impl Prepared {
         let agreed_ns = self.warm_up(control, agreed_ns)?;
         let mut notes = self.notes.clone();
         let instruments = Instruments { functions: self.spec.sample, crossings: self.spec.count };
-        let look = Look::new(instruments, LeaveOut::Nobody);
+        let look = Look::new(instruments, LeaveOut::Nobody).of_disk(self.disk.clone());
         notes.extend(look.trouble());
         let (operations, bytes) = (control.counter(0), AtomicU64::new(0));
         let operations_before = operations.load(Ordering::Relaxed);
@@ -148,6 +148,8 @@ pub struct Prepared {
     pub(crate) spec: WorkloadSpec,
     pub(crate) runner: Box<dyn Runner>,
     pub(crate) notes: Vec<String>,
+    /// The one under its folder, where that is this machine's.
+    pub(crate) disk: Option<Disk>,
     /// Held for its weight alone.
     _ballast: Option<MmapMut>,
 }
@@ -189,7 +191,11 @@ pub fn prepare_until(
         Workload::System(system) => Box::new(System::new(system, place, &mut notes)?),
         Workload::Command(command) => Box::new(Program::new(command, place, &mut notes)?),
     };
-    Ok(Prepared { spec: spec.clone(), runner, notes, _ballast: ballast })
+    let disk = match place {
+        Some(Storage::Path(path)) => Disk::under(path),
+        Some(Storage::Disk(_)) | None => None,
+    };
+    Ok(Prepared { spec: spec.clone(), runner, notes, disk, _ballast: ballast })
 }
 
 /// The most intervals; what does not fit makes the last one longer.

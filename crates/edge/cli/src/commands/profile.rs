@@ -83,11 +83,12 @@ fn watch(args: &ProfileArgs) -> Result<Profile, Failure> {
         time: Duration::from_nanos(time_ns),
         tracing: !args.no_trace,
         io_needed: true,
+        disk: None,
     };
     if let Some(process_id) = args.pid {
         let start = || Application::find(process_id);
         let profiled = progress::timed(args.ramp + time_ns, "watching the process", || {
-            profile(start, limits, interrupt::flag()).map_err(profiler_failure)
+            profile(start, &limits, interrupt::flag()).map_err(profiler_failure)
         });
         return with_host(profiled.map_err(applications_failure)?);
     }

@@ -149,7 +149,8 @@ pub(super) fn of_crossings(prediction: &mut Prediction, found: Crossed) {
     ));
     let ms = |seconds: f64| seconds * 1e3;
     let [user_s, kernel_s, rest_s] = found.reference_s;
-    let [user, .., disk, wait] = found.seconds;
+    let [user, .., transfers, flushes, wait] = found.seconds;
+    let disk = transfers + flushes;
     let kernel = all - user - disk - wait;
     prediction.breakdown = Some([
         Breakdown::from_parts([

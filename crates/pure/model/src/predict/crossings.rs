@@ -20,23 +20,31 @@ use super::similar_references::{NAMED, share_of};
 const FEWEST: usize = 15;
 
 /// How many parts there are.
-const COUNT: usize = 9;
+const COUNT: usize = 11;
 
 /// Parts of an operation.
 pub(super) const PARTS: [&str; COUNT] = [
     "user code",
     "the kernel's work on files and memory",
+    "copying",
     "system calls",
     "names of files",
     "names made and removed",
     "page faults",
     "new processes",
-    "disk operations",
+    "reads and writes of the disk",
+    "flushes of the disk",
     "waiting",
 ];
-/// What each costs at least: no guest computes faster than its host or has a faster disk than the one that it is on, and what sleeps there
-/// sleeps as long.
-const LEAST: Amounts = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0];
+/// What each costs at least: no guest computes or copies faster than its host.
+const LEAST: Amounts = [1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0];
+/// And at most: what waits for something else than its disk, as one that sleeps does, waits as long there. What stands still for the disk
+/// waits for the subject's own, whose operations are parts.
+const MOST: Amounts = {
+    let mut most = [f64::INFINITY; COUNT];
+    most[COUNT - 1] = 1.0;
+    most
+};
 /// Kinds of kernel work that take a guest's kernel longer than a host's, besides being entered.
 const FILES_AND_MEMORY: [&str; 6] =
     ["file system", "journal", "page cache", "allocation", "checksums", "names"];
@@ -105,16 +113,20 @@ fn amounts(seen: &Footprint, operations: f64) -> Option<Amounts> {
     let [user_s, kernel_s] = seen.cpu_ns.map(|ns| ns as f64 / 1e9);
     let millions = |count: u64| count as f64 / 1e6;
     let files_s = kernel_s * FILES_AND_MEMORY.iter().map(|kind| share_of(seen, kind)).sum::<Option<f64>>()?;
+    let disks = seen.disks?;
+    let stalled_s = seen.stalls.map_or(0.0, |stalls| stalls.full_ns as f64 / 1e9);
     let all = [
         user_s,
         files_s,
+        kernel_s * share_of(seen, "copying")?,
         millions(crossings.calls),
         millions(crossings.names),
         millions(crossings.changes),
         millions(crossings.faults),
         millions(crossings.forks),
-        millions(seen.disks?.operations()),
-        (seen.elapsed_ns as f64 / 1e9 - user_s - kernel_s).max(0.0),
+        millions(disks.reads + disks.writes),
+        millions(disks.flushes),
+        (seen.elapsed_ns as f64 / 1e9 - user_s - kernel_s - stalled_s).max(0.0),
     ];
     Some(all.map(|amount| amount / operations))
 }
@@ -123,7 +135,7 @@ fn total(costs: &Amounts, amounts: &Amounts) -> f64 {
     costs.iter().zip(amounts).map(|(cost, amount)| cost * amount).sum()
 }
 
-/// What each part costs on the subject: the least squares of relative errors, no cost below [`LEAST`], by coordinate descent.
+/// What each part costs on the subject: the least squares of relative errors, each cost from [`LEAST`] to [`MOST`], by coordinate descent.
 fn fit<'a, 'b: 'a>(known: impl Iterator<Item = &'a Known<'b>> + Clone) -> Amounts {
     let relative = |one: &Known<'_>| one.amounts.map(|amount| amount / one.subject_s);
     let mut products = [[0.0; COUNT]; COUNT];
@@ -138,7 +150,7 @@ fn fit<'a, 'b: 'a>(known: impl Iterator<Item = &'a Known<'b>> + Clone) -> Amount
     for _ in 0..ROUNDS {
         for i in (0..COUNT).filter(|i| products[*i][*i] > 0.0) {
             let others: f64 = (0..COUNT).filter(|j| *j != i).map(|j| products[i][j] * costs[j]).sum();
-            costs[i] = ((sums[i] - others) / products[i][i]).max(LEAST[i]);
+            costs[i] = ((sums[i] - others) / products[i][i]).clamp(LEAST[i], MOST[i]);
         }
     }
     costs

@@ -1,4 +1,4 @@
-use virtbench_record::{Cost, Crossings, DiskCounts, ReferenceRun, Source, Sourced};
+use virtbench_record::{Cost, Crossings, DiskCounts, IoStalls, ReferenceRun, Source, Sourced};
 use virtbench_units::Random;
 
 use super::super::tests::profile;
@@ -7,19 +7,34 @@ use super::*;
 use crate::test_support::host;
 
 /// What each part costs on the invented subject: multiples, and microseconds.
-const COSTS: Amounts = [1.1, 4.0, 3.5, 6.0, 30.0, 8.0, 120.0, 60.0, 1.2];
+const COSTS: Amounts = [1.1, 4.0, 1.3, 3.5, 6.0, 30.0, 8.0, 120.0, 20.0, 90.0, 1.0];
 
-/// A second of so much of each part; half of the kernel's time is work on files, and what nothing is computed in is waiting.
+/// Kernel time that goes to neither files nor copying.
+fn entering_s(amounts: &Amounts) -> f64 {
+    0.001 + amounts[1]
+}
+
+fn kernel_s(amounts: &Amounts) -> f64 {
+    amounts[1] + amounts[2] + entering_s(amounts)
+}
+
+/// A second of so much of each part; what nothing is computed in is waiting.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn footprint(amounts: &Amounts) -> Footprint {
-    let [user_s, files_s, calls, names, changes, faults, forks, disk, _] = *amounts;
+    let [user_s, files_s, copying_s, calls, names, changes, faults, forks, writes, flushes, _] = *amounts;
     let count = |millions: f64| (millions * 1e6).round() as u64;
     let ns = |seconds: f64| (seconds * 1e9) as u64;
     Footprint {
         elapsed_ns: 1_000_000_000,
-        cpu_ns: [ns(user_s), ns(2.0 * files_s)],
-        functions: [("ext4_lookup".to_owned(), 500), ("do_syscall_64".to_owned(), 500)].into(),
-        disks: Some(DiskCounts { writes: count(disk), ..DiskCounts::default() }),
+        cpu_ns: [ns(user_s), ns(kernel_s(amounts))],
+        functions: [
+            ("ext4_lookup", files_s),
+            ("do_syscall_64", entering_s(amounts)),
+            ("_copy_to_iter", copying_s),
+        ]
+        .map(|(name, seconds)| (name.to_owned(), ns(seconds)))
+        .into(),
+        disks: Some(DiskCounts { writes: count(writes), flushes: count(flushes), ..DiskCounts::default() }),
         crossings: Some(Crossings {
             calls: count(calls),
             names: count(names),
@@ -33,13 +48,13 @@ fn footprint(amounts: &Amounts) -> Footprint {
 
 /// A second of random work, in which every part may be missing.
 fn random_amounts(random: &mut Random) -> Amounts {
-    let most = [0.4, 0.1, 0.2, 0.05, 0.01, 0.05, 0.002, 0.003, 0.3];
+    let most = [0.4, 0.1, 0.1, 0.2, 0.05, 0.01, 0.05, 0.002, 0.003, 0.002, 0.3];
     waiting(most.map(|most| if random.unit() < 0.3 { 0.0 } else { most * random.unit() }))
 }
 
 /// With what is left of a second.
 fn waiting(mut amounts: Amounts) -> Amounts {
-    amounts[COUNT - 1] = 1.0 - amounts[0] - 2.0 * amounts[1];
+    amounts[COUNT - 1] = 1.0 - amounts[0] - kernel_s(&amounts);
     amounts
 }
 
@@ -80,14 +95,14 @@ fn application(amounts: &Amounts) -> Profile {
     let percent = |seconds: f64| Sourced::known(100.0 * seconds, Source::User);
     Profile {
         cpu_user_percent: percent(amounts[0]),
-        cpu_system_percent: percent(2.0 * amounts[1]),
+        cpu_system_percent: percent(kernel_s(amounts)),
         footprint: Sourced::known(footprint(amounts), Source::User),
         workers: Sourced::known(1, Source::User),
         ..profile(100.0, &[(4096.0, 100.0)])
     }
 }
 
-const BUSY: Amounts = [0.3, 0.1, 0.08, 0.02, 0.002, 0.02, 0.0005, 0.001, 0.5];
+const BUSY: Amounts = [0.3, 0.1, 0.05, 0.08, 0.02, 0.002, 0.02, 0.0005, 0.001, 0.0005, 0.45];
 
 fn crossed(profile: &Profile, costs: &Costs) -> Crossed {
     Sum::new(profile, costs).unwrap().predict(1)
@@ -104,6 +119,16 @@ fn what_each_part_costs_follows_from_the_references() {
 }
 
 #[test]
+fn what_stood_still_for_the_reference_s_disk_is_no_part_of_the_subject_s_time() {
+    let costs = costs(1.05, references(0.0));
+    let (application, mut stalled) = (application(&BUSY), application(&BUSY));
+    let Sourced::Known { value, .. } = &mut stalled.footprint else { unreachable!() };
+    value.stalls = Some(IoStalls { some_ns: 400_000_000, full_ns: 300_000_000 });
+    let [plain, stalled] = [&application, &stalled].map(|profile| 1.0 / crossed(profile, &costs).ratio);
+    assert!((plain - stalled - 0.3).abs() < 0.01, "{plain} {stalled}");
+}
+
+#[test]
 fn intervals_are_as_wide_as_what_references_are_missed_by() {
     let width = |noise: f64| {
         let found = crossed(&application(&BUSY), &costs(1.05, references(noise)));
@@ -117,7 +142,7 @@ fn intervals_are_as_wide_as_what_references_are_missed_by() {
 fn what_is_unlike_all_references_says_so_and_is_wider() {
     let like = crossed(&application(&BUSY), &costs(1.05, references(0.2)));
     // It uses the disk and does nothing else.
-    let writer = application(&[0.001, 0.001, 0.0, 0.0, 0.0, 0.0, 0.0, 0.2, 0.0]);
+    let writer = application(&[0.001, 0.001, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.2, 0.1, 0.0]);
     let unlike = crossed(&writer, &costs(1.05, references(0.2)));
     let width = |found: &Crossed| found.draws[390] / found.draws[10];
     assert!(unlike.is_unlike && !like.is_unlike);

@@ -8,7 +8,9 @@ use std::thread;
 use std::time::Duration;
 
 use virtbench_lab::{CpuSample, LabError, Translator, host_facts, run_command};
-use virtbench_profiler::{Application, ApplicationError, Limits, ProfilerError, kernel_threads_s, profile};
+use virtbench_profiler::{
+    Application, ApplicationError, Disk, Limits, ProfilerError, kernel_threads_s, profile,
+};
 use virtbench_record::{
     Band, Capacity, Case, Footprint, PROFILE_FORMAT, Profile, Source, Sourced, WorkloadOutcome, scaled_ns,
 };
@@ -260,7 +262,13 @@ pub(super) fn profile_natively(
         command: &case.command,
         folder: Some(work),
         metric: case.metric.as_deref(),
-        limits: Limits { ramp: Duration::ZERO, time: LONGEST, tracing: false, io_needed: true },
+        limits: Limits {
+            ramp: Duration::ZERO,
+            time: LONGEST,
+            tracing: false,
+            io_needed: true,
+            disk: Disk::under(work),
+        },
         echo: |_| (),
     };
     let profiled = profile_started(&inputs, Some(place), progress.stop);
@@ -329,7 +337,7 @@ pub(super) fn agent_profile(
 const MOST_OUTPUT: usize = 64 << 10;
 
 /// How a command is watched.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct CommandProfile<'a> {
     /// Its program and arguments.
     pub command: &'a [String],
@@ -357,7 +365,7 @@ fn profile_started(
     place: Option<&NativeFolder>,
     stop: &AtomicBool,
 ) -> Result<Profile, ApplicationsError> {
-    let CommandProfile { command, folder, metric, limits, echo } = *inputs;
+    let CommandProfile { command, folder, metric, ref limits, echo } = *inputs;
     let wrong = |why: String| ApplicationsError::Input(format!("--metric: {why}").into());
     let parsed = metric.map(Metric::parse).transpose().map_err(wrong)?;
     let failed =
@@ -365,7 +373,7 @@ fn profile_started(
     let (reader, writer) = io::pipe().map_err(failed)?;
     let listener = thread::spawn(move || listen(reader, echo));
     let io_needed = parsed.as_ref().is_none_or(|metric| matches!(metric, Metric::Io));
-    let limits = Limits { io_needed, ..limits };
+    let limits = Limits { io_needed, ..limits.clone() };
     let few = place.map(NativeFolder::few_processors).transpose()?;
     let start = move || {
         let started = Application::start(command, folder, Some(Stdio::from(writer)));
@@ -373,7 +381,7 @@ fn profile_started(
         started
     };
     let before = CpuSample::take().map_err(LabError::from)?;
-    let profiled = profile(start, limits, stop);
+    let profiled = profile(start, &limits, stop);
     let host_use = before.until(&CpuSample::take().map_err(LabError::from)?);
     // Everything that could still write has been ended.
     let output = listener.join().unwrap_or_default();

@@ -102,7 +102,9 @@ fn tiles_are_predicted_from_each_member_by_itself_and_stand_beside_what_was_meas
             "{run}"
         );
         assert!(store["predicted_response_ns"].as_u64().is_some_and(|ns| ns > 0), "{run}");
-        assert!(run["predicted_busy_percent"].as_f64().is_some_and(|busy| busy > 0.0), "{run}");
+        // What it computes is less than what other programs do more or less from run to run.
+        let busy = run["predicted_busy_percent"].as_f64();
+        assert!(busy.is_some_and(|busy| (0.0..=100.0).contains(&busy)), "{run}");
     }
     assert_eq!(summary["prediction_errors"]["runs"], 2, "{summary}");
     let page = fs::read_to_string(out.join("report.html")).unwrap();
